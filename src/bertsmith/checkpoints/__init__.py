@@ -1,0 +1,1 @@
+"""Training state on disk: written whole, sealed, kept and chosen."""

@@ -1,0 +1,1 @@
+"""Device, precision, and running an objective on a batch."""

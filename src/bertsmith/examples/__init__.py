@@ -1,0 +1,1 @@
+"""What the model is shown: segments, sentence pairs, masks."""

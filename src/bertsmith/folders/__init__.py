@@ -1,0 +1,1 @@
+"""The model folder in the Hugging Face layout."""

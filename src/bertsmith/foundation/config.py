@@ -1,0 +1,41 @@
+"""The base of every config: frozen, closed, and with messages that name the option a person typed."""
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bertsmith.foundation.errors import InputError, near_match
+
+
+class Config(BaseModel):
+    """A frozen pydantic model that refuses unknown keys and names the nearest known one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def parse(cls, values: dict[str, Any], *, where: str) -> Self:
+        """Build the config from plain values.
+
+        Args:
+            values: keys and values as TOML, JSON or the command line gave them.
+            where: what a person would recognise as the place they came from, such as a file's name.
+
+        Raises:
+            InputError: for an unknown key or a value outside its rule; the first fault found is told.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise _first_fault(cls, error, where) from None
+
+
+def _first_fault(cls: type[BaseModel], error: ValidationError, where: str) -> InputError:
+    fault = error.errors()[0]
+    name = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        near = near_match(name, cls.model_fields)
+        do = f"Did you mean {near}?" if near else f"Known options: {', '.join(sorted(cls.model_fields))}."
+        return InputError(f"{where} may hold only known options", name, do)
+    message = fault["msg"].removeprefix("Value error, ")
+    rule = f"{name or where}: {message[0].lower()}{message[1:]}"
+    return InputError(rule, f"{name}={fault['input']!r}" if name else where, f"Change it in {where}.")

@@ -1,0 +1,1 @@
+"""Predictors in three phases: prepare, run, decode."""

@@ -1,0 +1,1 @@
+"""One file an objective: its loss, its metrics and its decoding."""

@@ -1,0 +1,1 @@
+"""Training, loading, saving and running tokenizers, with offsets into the original text."""
