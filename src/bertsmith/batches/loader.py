@@ -1,0 +1,172 @@
+"""Batches by number: what a step sees is a pure function of the seed and the step.
+
+So a resumed run needs no replay, and any process can make any batch. An epoch's examples are put in random order and cut
+into batches of almost equal numbers of tokens; every epoch has the same number of batches.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from bertsmith.batches.batch import Batch
+from bertsmith.batches.sequence_format import FramedTokens, SequenceFormat
+from bertsmith.corpus.corpus import Split
+from bertsmith.examples.masking import MaskingConfig, mask_tokens
+from bertsmith.examples.pretraining import PretrainingExamples
+from bertsmith.foundation.random_streams import random_stream
+from bertsmith.model.packed import PackedTokens
+
+ExamplesOfEpoch = Callable[[int], PretrainingExamples]
+"""From an epoch's number to its examples: the same every time, or drawn anew each epoch."""
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    examples: PretrainingExamples
+    order: Int[np.ndarray, " examples"]
+    batch_bounds: Int[np.ndarray, " batches_plus_one"]
+
+
+class PretrainingLoader:
+    """Batches of masked sequences.
+
+    Args:
+        split: where tokens are fetched from.
+        examples_of_epoch: the examples of an epoch.
+        sequence_format: how text is framed.
+        masking: how tokens are selected and hidden.
+        batch_tokens: real tokens in a batch, special ones included; a batch differs from it by less than a sequence.
+        micro_batch_tokens: most tokens in one forward pass; a batch with more is cut into several.
+        seed: decides order and masks.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        examples_of_epoch: ExamplesOfEpoch,
+        sequence_format: SequenceFormat,
+        *,
+        masking: MaskingConfig,
+        batch_tokens: int,
+        micro_batch_tokens: int,
+        seed: int,
+    ) -> None:
+        self._split = split
+        self._examples_of_epoch = examples_of_epoch
+        self._format = sequence_format
+        self._masking = masking
+        self._micro_batch_tokens = micro_batch_tokens
+        self._seed = seed
+        # Two epochs are held: the one that trains and, at its border, the next one that is made ahead.
+        self._epoch = lru_cache(maxsize=2)(self._make_epoch)
+        total_tokens = int(sequence_format.lengths(examples_of_epoch(0)).sum())
+        self.tokens_per_epoch = total_tokens
+        # Rounded down, so that a batch has room for any sequence and none is empty.
+        self.batches_per_epoch = max(1, total_tokens // batch_tokens)
+
+    def _make_epoch(self, number: int) -> _Epoch:
+        examples = self._examples_of_epoch(number)
+        order = random_stream(self._seed, "order", number).permutation(len(examples))
+        lengths = self._format.lengths(examples)[order]
+        before = np.cumsum(lengths) - lengths
+        # A sequence belongs to the batch in whose share of the epoch's tokens it begins.
+        batch = before * self.batches_per_epoch // lengths.sum()
+        bounds = np.searchsorted(batch, np.arange(self.batches_per_epoch + 1))
+        return _Epoch(examples, order, bounds)
+
+    def micro_batches(self, step: int) -> tuple[Batch, ...]:
+        """The batch of a step, counted from 0 over all epochs, in parts that each fit one forward pass."""
+        epoch = self._epoch(step // self.batches_per_epoch)
+        place = step % self.batches_per_epoch
+        rows = epoch.order[epoch.batch_bounds[place] : epoch.batch_bounds[place + 1]]
+        framed = self._format.assemble(self._split, epoch.examples, rows)
+        masked = mask_tokens(
+            framed.token_ids,
+            framed.is_text,
+            framed.sequence_starts,
+            mask_id=self._format.mask_id,
+            random_ids=self._format.random_ids,
+            config=self._masking,
+            stream=random_stream(self._seed, "masks", step),
+        )
+        labels = epoch.examples.next_sentence_labels
+        return tuple(
+            _batch_part(
+                framed,
+                (masked.token_ids, masked.target_positions, masked.target_ids),
+                None if labels is None else labels[rows],
+                first,
+                end,
+            )
+            for first, end in _micro_bounds(framed.sequence_starts, self._micro_batch_tokens)
+        )
+
+    def epoch_batches(self, *, max_tokens: int) -> Iterator[Batch]:
+        """The batches of epoch 0 one after the other, until `max_tokens` have been given: for validation."""
+        given = 0
+        for step in range(self.batches_per_epoch):
+            for batch in self.micro_batches(step):
+                yield batch
+                given += batch.packed.num_tokens
+            if given >= max_tokens:
+                return
+
+
+def _micro_bounds(sequence_starts: Int[np.ndarray, " bounds"], most: int) -> list[tuple[int, int]]:
+    """Cut sequences into runs of at most `most` tokens each, as even as can be; one sequence at least."""
+    total = int(sequence_starts[-1])
+    parts = -(-total // most)
+    wanted = np.arange(1, parts) * total / parts
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(sequence_starts, wanted), [len(sequence_starts) - 1]]))
+    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _batch_part(
+    framed: FramedTokens,
+    masked: tuple[np.ndarray, np.ndarray, np.ndarray],
+    labels: Int[np.ndarray, " sequences"] | None,
+    first: int,
+    end: int,
+) -> Batch:
+    token_ids, target_positions, target_ids = masked
+    begin, stop = int(framed.sequence_starts[first]), int(framed.sequence_starts[end])
+    targets = slice(*np.searchsorted(target_positions, (begin, stop)))
+    return Batch(
+        PackedTokens.build(
+            token_ids[begin:stop], framed.segment_ids[begin:stop], framed.sequence_starts[first : end + 1] - begin
+        ),
+        torch.from_numpy(target_positions[targets] - begin),
+        torch.from_numpy(target_ids[targets]),
+        None if labels is None else torch.from_numpy(np.asarray(labels[first:end], np.int64)),
+    )
+
+
+class Prefetcher:
+    """Makes the next batches in a background thread while the present one trains.
+
+    Batches are asked for by step in ascending order; one out of order is made at once.
+    """
+
+    def __init__(self, make: Callable[[int], tuple[Batch, ...]], *, ahead: int = 2) -> None:
+        self._make = make
+        self._ahead = ahead
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
+        self._pending: dict[int, Future[tuple[Batch, ...]]] = {}
+
+    def get(self, step: int, *, last_step: int) -> tuple[Batch, ...]:
+        """The batch of `step`; those up to `last_step` that follow are begun."""
+        for stale in [number for number in self._pending if number < step]:
+            self._pending.pop(stale).cancel()
+        for number in range(step, min(step + self._ahead, last_step) + 1):
+            if number not in self._pending:
+                self._pending[number] = self._pool.submit(self._make, number)
+        return self._pending.pop(step).result()
+
+    def close(self) -> None:
+        """Stop the thread; batches that were not fetched are lost."""
+        self._pool.shutdown(wait=True, cancel_futures=True)

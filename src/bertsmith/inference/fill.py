@@ -1,0 +1,248 @@
+"""Filling masks, in three phases: prepare the windows, run the model, decode the scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from bertsmith.engine.device import Device
+from bertsmith.foundation.errors import InputError
+from bertsmith.inference.running import TokenWindow, token_budget_batches
+from bertsmith.model.heads import Model
+from bertsmith.tokenization.encoding import Encoding
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+_HUB_MASK = "[MASK]"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One way to fill a mask."""
+
+    token: str
+    """The piece as the vocabulary writes it; for a target, the target."""
+    token_id: int
+    """-1 for a target of several pieces."""
+    score: float
+    """Probability. For a target of several pieces: of all of them, each given those before it."""
+    sequence: str
+    """The text with this mask filled."""
+
+
+@dataclass(frozen=True)
+class MaskPrediction:
+    """What may stand in one mask of a text."""
+
+    text: str
+    mask_index: int
+    """Which of the text's masks, counted from 0."""
+    predictions: tuple[Completion, ...]
+    """The best pieces, or the targets, the best first."""
+    words: tuple[Completion, ...]
+    """The best pieces that are words by themselves; empty where targets were given."""
+
+
+@dataclass(frozen=True)
+class _MaskRequest:
+    """A window around one mask."""
+
+    text: str
+    mask_index: int
+    span: tuple[int, int]
+    """The mask token's place in the text."""
+    window: TokenWindow
+    position: int
+    """The mask's place in the window."""
+
+
+class FillPredictor:
+    """Fills masks by a masked language model.
+
+    Args:
+        model: a model with a head over the vocabulary.
+        tokenizer: the one it was trained with.
+        device: where and how it runs.
+
+    Raises:
+        InputError: if the model has no such head, or the tokenizer no mask token.
+    """
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
+        if model.masked_language_model is None:
+            raise InputError(
+                "Filling masks needs a masked language model",
+                "a model without a head over the vocabulary",
+                "Use the folder of a pre-trained model.",
+            )
+        if tokenizer.mask_token is None:
+            raise InputError(
+                "Filling masks needs a mask token", "a tokenizer without one", "Use the tokenizer of the model."
+            )
+        self._model = model
+        self._head = model.masked_language_model
+        self._tokenizer = tokenizer
+        self._device = device
+        self._max_length = model.config.encoder.max_position_embeddings
+        self._mask = tokenizer.mask_token
+
+    def __call__(self, texts: Sequence[str], *, top_k: int = 5, targets: Sequence[str] = ()) -> list[MaskPrediction]:
+        """Predict every mask of every text, in order.
+
+        Args:
+            texts: each with at least one ``[MASK]``, or the tokenizer's own mask token. A text longer than the model
+                takes is seen through a window around each mask.
+            top_k: how many completions are given.
+            targets: where given, these are scored instead. One that splits into pieces is scored whole.
+
+        Raises:
+            InputError: for a text without a mask, `top_k` below 1, or a target that the vocabulary cannot write.
+        """
+        if not 1 <= top_k <= self._tokenizer.vocab_size:
+            raise InputError(
+                f"--top-k must lie between 1 and the size of the vocabulary, {self._tokenizer.vocab_size}",
+                top_k,
+                "Use 5, for example.",
+            )
+        requests = [request for text in texts for request in self.prepare(text)]
+        if targets:
+            return [self._score_targets(request, targets) for request in requests]
+        scores = self.run([request.window for request in requests], [[request.position] for request in requests])
+        return [self.decode(request, row[0], top_k) for request, row in zip(requests, scores, strict=True)]
+
+    def prepare(self, text: str) -> list[_MaskRequest]:
+        """The window around each mask of a text."""
+        text = text.replace(_HUB_MASK, self._mask)
+        encoding = self._tokenizer.encode(text, mask_is_special=True)
+        positions = np.flatnonzero(encoding.token_ids == self._tokenizer.mask_id)
+        if not len(positions):
+            raise InputError(f"The text must hold a mask, {_HUB_MASK}", f"“{_shortened(text)}”", "Put one into it.")
+        spans = [(start, start + len(self._mask)) for start in _occurrences(text, self._mask)]
+        requests: list[_MaskRequest] = []
+        for index, position in enumerate(positions):
+            window, place = _window_around(encoding, int(position), self._max_length)
+            requests.append(_MaskRequest(text, index, spans[index], window, place))
+        return requests
+
+    @torch.inference_mode()
+    def run(
+        self, windows: Sequence[TokenWindow], positions: Sequence[Sequence[int]]
+    ) -> list[Float[np.ndarray, "masks vocabulary"]]:
+        """Probabilities over the vocabulary at some positions of each window."""
+        found: dict[int, np.ndarray] = {}
+        was_training = self._model.training
+        self._model.eval()
+        for members, packed in token_budget_batches(windows):
+            starts = packed.sequence_starts[:-1].tolist()
+            wanted = [
+                start + place for start, member in zip(starts, members, strict=True) for place in positions[member]
+            ]
+            with self._device.matrix_precision():
+                hidden = self._model.head_input(packed.to(self._device.name))
+                logits = self._head(hidden[torch.tensor(wanted, device=hidden.device)])
+            rows = logits.float().softmax(-1).cpu().numpy()
+            splits = np.cumsum([len(positions[member]) for member in members])[:-1]
+            found |= dict(zip(members, np.split(rows, splits), strict=True))
+        self._model.train(was_training)
+        return [found[number] for number in range(len(windows))]
+
+    def decode(self, request: _MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:
+        """The best completions of a mask."""
+        scores = scores[: self._tokenizer.vocab_size]
+        special = np.zeros(len(scores), bool)
+        special[list(self._tokenizer.special_ids)] = True
+        pieces = self._completions(request, scores, ~special, top_k)
+        words = self._completions(request, scores, ~special & ~self._tokenizer.continues_word & self._is_word, top_k)
+        return MaskPrediction(request.text, request.mask_index, pieces, words)
+
+    @property
+    def _is_word(self) -> np.ndarray:
+        """Which pieces hold a letter, so that they can be a word."""
+        if not hasattr(self, "_word_pieces"):
+            texts = [self._tokenizer.decode([number]) for number in range(self._tokenizer.vocab_size)]
+            self._word_pieces = np.array([any(character.isalpha() for character in text) for text in texts])
+        return self._word_pieces
+
+    def _completions(
+        self, request: _MaskRequest, scores: np.ndarray, allowed: np.ndarray, top_k: int
+    ) -> tuple[Completion, ...]:
+        candidates = np.flatnonzero(allowed)
+        best = candidates[np.argsort(-scores[candidates], kind="stable")[:top_k]]
+        return tuple(
+            Completion(
+                self._tokenizer.token(int(number)),
+                int(number),
+                float(scores[number]),
+                self._filled(request, int(number)),
+            )
+            for number in best
+        )
+
+    def _filled(self, request: _MaskRequest, token_id: int) -> str:
+        start, end = request.span
+        before, after = request.text[:start], request.text[end:]
+        piece = self._tokenizer.decode([token_id]).strip().removeprefix("##")
+        # A piece that goes on with a word stands directly behind it.
+        before = before.rstrip() if self._tokenizer.continues_word[token_id] else before
+        return f"{before}{piece}{after}"
+
+    def _score_targets(self, request: _MaskRequest, targets: Sequence[str]) -> MaskPrediction:
+        completions = [self._score_target(request, target) for target in dict.fromkeys(targets)]
+        ranked = sorted(completions, key=lambda completion: -completion.score)
+        return MaskPrediction(request.text, request.mask_index, tuple(ranked), ())
+
+    def _score_target(self, request: _MaskRequest, target: str) -> Completion:
+        """Score a target whole: its pieces in a row of as many masks, each given those before it."""
+        start, end = request.span
+        filled = request.text[:start] + target + request.text[end:]
+        encoding = self._tokenizer.encode(filled, mask_is_special=True)
+        places = np.flatnonzero(
+            (encoding.offsets[:, 0] < start + len(target)) & (encoding.offsets[:, 1] > start) & (encoding.word_ids >= 0)
+        )
+        pieces = encoding.token_ids[places]
+        if not len(pieces) or self._tokenizer.unk_id in pieces:
+            raise InputError(
+                "A target must be written in the model's vocabulary",
+                f"“{target}”, which becomes {self._tokenizer.tokens(pieces) or 'nothing'}",
+                "Leave it out of --targets.",
+            )
+        window, first = _window_around(encoding, int(places[0]), self._max_length)
+        token_ids = window.token_ids.copy()
+        token_ids[first : first + len(pieces)] = self._tokenizer.mask_id
+        steps: list[TokenWindow] = []
+        for known in range(len(pieces)):
+            step = token_ids.copy()
+            step[first : first + known] = pieces[:known]
+            steps.append(TokenWindow(step, window.segment_ids))
+        rows = self.run(steps, [[first + known] for known in range(len(pieces))])
+        score = float(np.prod([row[0][piece] for row, piece in zip(rows, pieces, strict=True)]))
+        return Completion(target, int(pieces[0]) if len(pieces) == 1 else -1, score, filled)
+
+
+def _window_around(encoding: Encoding, position: int, max_length: int) -> tuple[TokenWindow, int]:
+    """The part of an encoding that fits the model, with a position as near to its middle as can be.
+
+    Returns:
+        the window, framed by the encoding's first and last token, and the position's place in it.
+    """
+    ids, segments = encoding.token_ids, encoding.segment_ids
+    if len(ids) <= max_length:
+        return TokenWindow(ids, segments), position
+    room = max_length - 2
+    start = int(np.clip(position - room // 2, 1, len(ids) - 1 - room))
+    keep = np.concatenate([[0], np.arange(start, start + room), [len(ids) - 1]])
+    return TokenWindow(ids[keep], segments[keep]), position - start + 1
+
+
+def _occurrences(text: str, part: str) -> list[int]:
+    found: list[int] = []
+    place = text.find(part)
+    while place >= 0:
+        found.append(place)
+        place = text.find(part, place + len(part))
+    return found
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,134 @@
+"""Self-attention over packed tokens, in two parts that are chosen when a model is built and share their weights.
+
+`fused` is the fast one. `recording` computes the same by the book and keeps the weights, for people who want to look.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bertsmith.model.config import EncoderConfig
+from bertsmith.model.packed import AttentionLayout, SequenceGroup
+
+AttentionKind = Literal["fused", "recording"]
+
+
+class _Rearrange(torch.autograd.Function):
+    """Take rows by index, where backward is a plain gather or placement too.
+
+    The general backward of an index is a scatter-add, slow on a CPU. Here every row that carries a gradient stands in
+    exactly one place, so none is added to another.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, index: Tensor, inverse: Tensor, inverse_covers_all: bool) -> Tensor:
+        ctx.save_for_backward(index, inverse)
+        ctx.inverse_covers_all = inverse_covers_all
+        ctx.num_rows = len(rows)
+        return rows.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        (gradient,) = gradients
+        index, inverse = ctx.saved_tensors
+        if ctx.inverse_covers_all:
+            return gradient.index_select(0, inverse), None, None, None
+        spread = gradient.new_zeros((ctx.num_rows, *gradient.shape[1:]))
+        return spread.index_copy_(0, index, gradient), None, None, None
+
+
+def _to_blocks(rows: Float[Tensor, "tokens width"], layout: AttentionLayout) -> Float[Tensor, "rows width"]:
+    # Padding rows receive no gradient: their keys are masked and nobody reads what their queries find. So the gradient
+    # of a token is that of its one real row.
+    if layout.to_blocks is None:
+        return rows
+    return _Rearrange.apply(rows, layout.to_blocks, layout.from_blocks, True)  # pyright: ignore[reportReturnType]
+
+
+def _from_blocks(rows: Float[Tensor, "rows width"], layout: AttentionLayout) -> Float[Tensor, "tokens width"]:
+    if layout.from_blocks is None:
+        return rows
+    return _Rearrange.apply(rows, layout.from_blocks, layout.to_blocks, False)  # pyright: ignore[reportReturnType]
+
+
+class SelfAttention(nn.Module, ABC):
+    """Multi-head self-attention in which a token sees its own sequence and nothing else.
+
+    Source: Vaswani et al. 2017, section 3.2; Devlin et al. 2019, section 3.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.num_heads = config.num_attention_heads
+        self.head_size = config.head_size
+        self.weights_dropout = config.dropout.attention_weights
+        self.query_key_value = nn.Linear(config.hidden_size, 3 * config.hidden_size)
+        self.output = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(
+        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout
+    ) -> Float[Tensor, "tokens hidden"]:
+        rows = _to_blocks(self.query_key_value(hidden), layout)
+        sizes = [group.sequences * group.longest for group in layout.groups]
+        contexts = [
+            self._attend_in_block(block, group) for block, group in zip(rows.split(sizes), layout.groups, strict=True)
+        ]
+        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts)
+        return self.output(_from_blocks(context, layout))
+
+    def _attend_in_block(
+        self, rows: Float[Tensor, "rows three_hidden"], group: SequenceGroup
+    ) -> Float[Tensor, "rows hidden"]:
+        block = rows.view(group.sequences, group.longest, 3, self.num_heads, self.head_size)
+        query, key, value = block.permute(2, 0, 3, 1, 4).unbind(0)
+        context = self._attend(query, key, value, group)
+        return context.transpose(1, 2).reshape(rows.shape[0], -1)
+
+    @abstractmethod
+    def _attend(
+        self,
+        query: Float[Tensor, "sequences heads longest head_size"],
+        key: Float[Tensor, "sequences heads longest head_size"],
+        value: Float[Tensor, "sequences heads longest head_size"],
+        group: SequenceGroup,
+    ) -> Float[Tensor, "sequences heads longest head_size"]: ...
+
+
+class FusedSelfAttention(SelfAttention):
+    """Attention by torch's own kernel, which never holds the weights of a whole head."""
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, group: SequenceGroup) -> Tensor:
+        dropout = self.weights_dropout if self.training else 0.0
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=group.key_mask, dropout_p=dropout)
+
+
+class RecordingSelfAttention(SelfAttention):
+    """Attention by the book. `recorded` holds the weights of the last call, a block a group of sequences."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        self.recorded: list[Float[Tensor, "sequences heads longest longest"]] = []
+
+    def forward(
+        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout
+    ) -> Float[Tensor, "tokens hidden"]:
+        self.recorded = []
+        return super().forward(hidden, layout)
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, group: SequenceGroup) -> Tensor:
+        scores = query @ key.transpose(-1, -2) / self.head_size**0.5
+        if group.key_mask is not None:
+            scores = scores.masked_fill(~group.key_mask, torch.finfo(scores.dtype).min)
+        weights = scores.softmax(-1)
+        self.recorded.append(weights.detach())
+        return functional.dropout(weights, self.weights_dropout, self.training) @ value
+
+
+ATTENTION: dict[AttentionKind, type[SelfAttention]] = {
+    "fused": FusedSelfAttention,
+    "recording": RecordingSelfAttention,
+}

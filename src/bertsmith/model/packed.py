@@ -1,0 +1,175 @@
+"""Packed tokens: the sequences of a batch one after the other, without padding.
+
+Embedding, linear layers, norms and loss see a plain ``[tokens, hidden]`` matrix. Only attention needs to know where
+sequences begin, and it finds it in the `AttentionLayout`: sequences of like length stand in a group, so that a group's
+padded view wastes little.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+_MOST_WASTE = 0.125
+"""Share of padded rows beyond which a group of sequences is split in two."""
+
+
+@dataclass(frozen=True)
+class SequenceGroup:
+    """Sequences that attention takes as one padded block ``[sequences, longest]``."""
+
+    sequences: int
+    longest: int
+    key_mask: Bool[Tensor, "sequences 1 1 longest"] | None
+    """True where a key is real; None where no row is padding."""
+
+
+@dataclass(frozen=True)
+class AttentionLayout:
+    """How packed tokens become the padded blocks of attention, and back."""
+
+    groups: tuple[SequenceGroup, ...]
+    to_blocks: Int[Tensor, " rows"] | None
+    """Token of each row of all blocks, blocks one after the other. None where rows are the tokens as they stand."""
+    from_blocks: Int[Tensor, " tokens"] | None
+    """Row of each token. None with `to_blocks`."""
+
+    @classmethod
+    def of(cls, sequence_starts: Int[np.ndarray, " bounds"]) -> Self:
+        """The layout for sequences that begin and end at `sequence_starts`."""
+        lengths = np.diff(sequence_starts)
+        order = np.argsort(lengths, kind="stable")
+        groups: list[SequenceGroup] = []
+        to_blocks: list[np.ndarray] = []
+        from_blocks = np.empty(int(sequence_starts[-1]), np.int64)
+        first_row = 0
+        for members in _groups_of_like_length(order, lengths):
+            longest = int(lengths[members[-1]])
+            columns = np.arange(longest)
+            real = columns < lengths[members][:, None]
+            # A padding row points at its sequence's first token: a real row, so that what attention computes there is
+            # finite, and nobody reads it.
+            token = sequence_starts[members][:, None] + np.where(real, columns, 0)
+            rows = first_row + np.arange(token.size).reshape(token.shape)
+            from_blocks[token[real]] = rows[real]
+            to_blocks.append(token.ravel())
+            mask = None if real.all() else torch.from_numpy(real[:, None, None, :])
+            groups.append(SequenceGroup(len(members), longest, mask))
+            first_row += token.size
+        gathered = np.concatenate(to_blocks) if to_blocks else np.empty(0, np.int64)
+        if np.array_equal(gathered, np.arange(len(from_blocks))):
+            return cls(tuple(groups), None, None)
+        return cls(tuple(groups), torch.from_numpy(gathered), torch.from_numpy(from_blocks))
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same layout on `device`."""
+        if self.to_blocks is None or self.from_blocks is None:
+            return self if all(group.key_mask is None for group in self.groups) else self._masks_to(device)
+        moved = replace(
+            self,
+            to_blocks=self.to_blocks.to(device, non_blocking=True),
+            from_blocks=self.from_blocks.to(device, non_blocking=True),
+        )
+        return moved._masks_to(device)
+
+    def _masks_to(self, device: torch.device | str) -> Self:
+        groups = tuple(
+            group if group.key_mask is None else replace(group, key_mask=group.key_mask.to(device, non_blocking=True))
+            for group in self.groups
+        )
+        return replace(self, groups=groups)
+
+
+def _groups_of_like_length(
+    order: Int[np.ndarray, " sequences"], lengths: Int[np.ndarray, " sequences"]
+) -> list[Int[np.ndarray, " members"]]:
+    """Cut sequences, ordered by length, into runs in which padding to the longest wastes little."""
+    groups: list[np.ndarray] = []
+    end = len(order)
+    while end > 0:
+        longest = int(lengths[order[end - 1]])
+        start, real = end, 0
+        while start > 0:
+            real_with_next = real + int(lengths[order[start - 1]])
+            rows = (end - start + 1) * longest
+            if real_with_next < (1 - _MOST_WASTE) * rows:
+                break
+            start, real = start - 1, real_with_next
+        groups.append(order[start:end])
+        end = start
+    return groups[::-1]
+
+
+@dataclass(frozen=True)
+class PackedTokens:
+    """The sequences of a batch, one after the other, without padding. Sequences never attend to each other."""
+
+    token_ids: Int[Tensor, " tokens"]
+    segment_ids: Int[Tensor, " tokens"]
+    position_ids: Int[Tensor, " tokens"]
+    sequence_starts: Int[Tensor, " sequences_plus_one"]
+    layout: AttentionLayout
+
+    def __post_init__(self) -> None:
+        for name in ("token_ids", "segment_ids", "position_ids", "sequence_starts"):
+            value = getattr(self, name)
+            if value.dtype not in (torch.int32, torch.int64) or value.ndim != 1:
+                raise ValueError(
+                    f"{name} must be a vector of int32 or int64. Received: {value.dtype} of shape {tuple(value.shape)}."
+                )
+        if not len(self.token_ids) == len(self.segment_ids) == len(self.position_ids):
+            raise ValueError(
+                "token_ids, segment_ids and position_ids must have one entry a token. Received: "
+                f"{len(self.token_ids)}, {len(self.segment_ids)} and {len(self.position_ids)}."
+            )
+
+    @classmethod
+    def build(
+        cls,
+        token_ids: Int[np.ndarray, " tokens"],
+        segment_ids: Int[np.ndarray, " tokens"],
+        sequence_starts: Int[np.ndarray, " sequences_plus_one"],
+        position_ids: Int[np.ndarray, " tokens"] | None = None,
+    ) -> Self:
+        """Pack arrays.
+
+        Args:
+            token_ids: the tokens of all sequences.
+            segment_ids: 0 or 1 for each token.
+            sequence_starts: first token of each sequence, and at the end the number of tokens.
+            position_ids: place of each token in its sequence; counted from 0 where not given.
+        """
+        starts = np.asarray(sequence_starts, np.int64)
+        if position_ids is None:
+            position_ids = np.arange(len(token_ids)) - np.repeat(starts[:-1], np.diff(starts))
+        return cls(
+            torch.from_numpy(np.asarray(token_ids, np.int64)),
+            torch.from_numpy(np.asarray(segment_ids, np.int64)),
+            torch.from_numpy(np.asarray(position_ids, np.int64)),
+            torch.from_numpy(starts),
+            AttentionLayout.of(starts),
+        )
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of all sequences together."""
+        return len(self.token_ids)
+
+    @property
+    def num_sequences(self) -> int:
+        """Number of sequences."""
+        return len(self.sequence_starts) - 1
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same tokens on `device`."""
+        return replace(
+            self,
+            token_ids=self.token_ids.to(device, non_blocking=True),
+            segment_ids=self.segment_ids.to(device, non_blocking=True),
+            position_ids=self.position_ids.to(device, non_blocking=True),
+            sequence_starts=self.sequence_starts.to(device, non_blocking=True),
+            layout=self.layout.to(device),
+        )

@@ -1,0 +1,227 @@
+"""The training loop: steps, and between them validations, samples, checkpoints and questions whether to stop."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bertsmith.batches.batch import Batch
+from bertsmith.checkpoints.checkpoint import CheckpointStore, TrainingState
+from bertsmith.engine.device import Device
+from bertsmith.foundation.errors import BertsmithError, Stopped
+from bertsmith.objectives.report import Objective
+from bertsmith.tokenization.tokenizer import Tokenizer
+from bertsmith.training.config import TrainingConfig
+from bertsmith.training.events import (
+    CheckpointWritten,
+    Event,
+    Observer,
+    Progress,
+    RunStarted,
+    Sampled,
+    StepsDecided,
+    Validated,
+)
+from bertsmith.training.schedule import StepBudget, rate_share
+from bertsmith.training.step import StepReport, TrainState, optimizer_tensors, restore_optimizer, train_step
+from bertsmith.training.stopping import StopRequest
+
+_MOST_SKIPPED_UPDATES = 20
+
+
+@dataclass
+class Bookkeeping:
+    """What the loop itself must remember over a resume."""
+
+    budget: StepBudget
+    elapsed_seconds: float = 0.0
+    """Time that training has taken, over all sessions."""
+    interval: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """Sum and count of each loss term since the last progress event."""
+    validations: dict[int, float] = field(default_factory=dict)
+    """Validation loss by step."""
+    skipped_updates: int = 0
+    """Steps in a row whose gradient was not finite."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for the training state."""
+        return {
+            "budget": self.budget.to_json(),
+            "elapsed_seconds": self.elapsed_seconds,
+            "interval": {name: list(value) for name, value in self.interval.items()},
+            "validations": {str(step): loss for step, loss in self.validations.items()},
+            "skipped_updates": self.skipped_updates,
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Bookkeeping":
+        """As it was when the checkpoint was written."""
+        return cls(
+            StepBudget.from_json(values["budget"]),
+            values["elapsed_seconds"],
+            {name: (total, count) for name, (total, count) in values["interval"].items()},
+            {int(step): loss for step, loss in values["validations"].items()},
+            values["skipped_updates"],
+        )
+
+    @property
+    def best_step(self) -> int | None:
+        """Step of the lowest validation loss so far."""
+        return min(self.validations, key=lambda step: self.validations[step]) if self.validations else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingLoop:
+    """Everything that a run is made of, put together by a recipe."""
+
+    state: TrainState
+    books: Bookkeeping
+    objective: Objective
+    fetch: Callable[[int, int], Sequence[Batch]]
+    """From a step and the last step to that step's micro-batches; the last one bounds what is made ahead."""
+    batches_per_epoch: int
+    config: TrainingConfig
+    device: Device
+    tokenizer: Tokenizer
+    checkpoints: CheckpointStore
+    validate: Callable[[], dict[str, float]]
+    sample: Callable[[], Sequence[str]] | None
+    """Completions by the model as it is, as lines to show; None where there is nothing to sample."""
+    observers: Sequence[Observer]
+    stop: StopRequest
+
+    def run(self) -> dict[str, float]:
+        """Train to the end.
+
+        Returns:
+            the metrics of the last validation.
+
+        Raises:
+            Stopped: if a stop was asked for; a checkpoint stands at the step reached.
+            BertsmithError: if gradients stay without a finite value.
+        """
+        state, budget = self.state, self.books.budget
+        resumed = state.step > 0
+        self._tell(RunStarted(state.step, budget.total_steps, resumed, self.device.precision, self.device.name))
+        clock = _Clock(self.books.elapsed_seconds)
+        metrics: dict[str, float] = {}
+        interval_start = (state.tokens, clock.elapsed_seconds)
+        checkpoint_due = clock.elapsed_seconds + 60 * self.config.checkpoint_every_minutes
+        while state.step < budget.total_steps:
+            self._step(clock)
+            if state.step % self.config.log_every_steps == 0 or state.step == budget.total_steps:
+                self._tell_progress(interval_start, clock.elapsed_seconds)
+                interval_start = (state.tokens, clock.elapsed_seconds)
+            if state.step % self._validate_every_steps == 0 or state.step == budget.total_steps:
+                metrics = self._validate()
+                checkpoint_due = clock.elapsed_seconds
+            if self.stop.requested or clock.elapsed_seconds >= checkpoint_due:
+                self.books.elapsed_seconds = clock.elapsed_seconds
+                self._write_checkpoint()
+                checkpoint_due = clock.elapsed_seconds + 60 * self.config.checkpoint_every_minutes
+            if self.stop.requested and state.step < budget.total_steps:
+                raise Stopped(
+                    f"Stopped at step {state.step} of {budget.total_steps}. The same command goes on from here."
+                )
+        self.books.elapsed_seconds = clock.elapsed_seconds
+        return metrics or self.validate()
+
+    @property
+    def _validate_every_steps(self) -> int:
+        return max(1, round(self.config.validate_every_share * self.books.budget.total_steps))
+
+    def _step(self, clock: "_Clock") -> None:
+        state, books = self.state, self.books
+        total_steps = books.budget.total_steps
+        optimizer = self.config.optimizer
+        report = train_step(
+            state,
+            self.fetch(state.step, total_steps - 1),
+            self.objective,
+            device=self.device,
+            learning_rate=optimizer.learning_rate * rate_share(self.config.schedule, state.step, total_steps),
+            clip_norm=optimizer.clip_norm,
+            seed=self.config.seed,
+        )
+        self._note(report)
+        if books.budget.review(state.step, clock.elapsed_seconds):
+            self._tell(StepsDecided(state.step, books.budget.total_steps))
+
+    def _note(self, report: StepReport) -> None:
+        books = self.books
+        for part in report.parts:
+            for term, total in part.totals.items():
+                before, count = books.interval.get(term, (0.0, 0))
+                books.interval[term] = (before + float(total), count + part.counts[term])
+        diverged = bool(report.parts) and not report.updated
+        books.skipped_updates = books.skipped_updates + 1 if diverged else 0
+        if books.skipped_updates > _MOST_SKIPPED_UPDATES:
+            raise BertsmithError(
+                "Gradients must be finite. "
+                f"Received: {books.skipped_updates} steps in a row whose gradients were not, up to step {self.state.step}. "
+                "Go on from the last checkpoint with a lower learning rate: "
+                "--set training.optimizer.learning_rate=…"
+            )
+
+    def _tell_progress(self, interval_start: tuple[int, float], elapsed_seconds: float) -> None:
+        state, books = self.state, self.books
+        losses = {term: total / count if count else 0.0 for term, (total, count) in books.interval.items()}
+        books.interval = {}
+        tokens_before, seconds_before = interval_start
+        total_steps = books.budget.total_steps
+        rate = self.config.optimizer.learning_rate
+        self._tell(
+            Progress(
+                step=state.step,
+                total_steps=total_steps,
+                epoch=state.step / self.batches_per_epoch,
+                tokens=state.tokens,
+                loss=sum(losses.values()),
+                losses=losses,
+                learning_rate=rate * rate_share(self.config.schedule, state.step - 1, total_steps),
+                tokens_per_second=(state.tokens - tokens_before) / max(elapsed_seconds - seconds_before, 1e-9),
+                seconds_left=elapsed_seconds / state.step * (total_steps - state.step),
+            )
+        )
+
+    def _validate(self) -> dict[str, float]:
+        metrics = self.validate()
+        self.books.validations[self.state.step] = metrics["loss"]
+        self._tell(Validated(self.state.step, metrics))
+        if self.sample is not None:
+            self._tell(Sampled(self.state.step, tuple(self.sample())))
+        return metrics
+
+    def _write_checkpoint(self) -> None:
+        state = self.state
+        values = {"tokens": state.tokens, **self.books.to_json()}
+        written = self.checkpoints.write(
+            state.model,
+            self.tokenizer,
+            TrainingState(state.step, values, optimizer_tensors(state)),
+            best_step=self.books.best_step,
+        )
+        self._tell(CheckpointWritten(state.step, str(written.folder)))
+
+    def _tell(self, event: Event) -> None:
+        for observer in self.observers:
+            observer(event)
+
+
+def restored(state: TrainState, saved: TrainingState) -> Bookkeeping:
+    """Set a state to what a checkpoint says, its weights excepted, and give back the loop's books."""
+    restore_optimizer(state, saved.tensors)
+    state.step = saved.step
+    state.tokens = saved.values["tokens"]
+    return Bookkeeping.from_json(saved.values)
+
+
+class _Clock:
+    """Seconds of training over all sessions of a run."""
+
+    def __init__(self, elapsed_before: float) -> None:
+        self._started_at = time.monotonic() - elapsed_before
+
+    @property
+    def elapsed_seconds(self) -> float:
+        return time.monotonic() - self._started_at

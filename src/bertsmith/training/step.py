@@ -1,0 +1,124 @@
+"""One step of training: a function of the state and the batch."""
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bertsmith.batches.batch import Batch
+from bertsmith.engine.device import Device
+from bertsmith.foundation.random_streams import derived_seed
+from bertsmith.model.heads import Model
+from bertsmith.objectives.report import LossReport, Objective, add_counts
+from bertsmith.training.config import OptimizerConfig
+
+
+@dataclass
+class TrainState:
+    """What a step changes."""
+
+    model: Model
+    optimizer: torch.optim.AdamW
+    step: int = 0
+    """Steps taken."""
+    tokens: int = 0
+    """Real tokens seen, special ones included."""
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What came of a step."""
+
+    parts: tuple[LossReport, ...]
+    """Without gradients; one a micro-batch."""
+    gradient_norm: float
+    """Before clipping; 0 where nothing was predicted."""
+    updated: bool
+    """False where nothing was predicted or a gradient was not finite: the weights then stay as they are."""
+
+
+def new_optimizer(model: Model, config: OptimizerConfig) -> torch.optim.AdamW:
+    """AdamW over all weights of a model; matrices and embeddings decay, vectors do not."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
+            {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+        ],
+        lr=config.learning_rate,
+        betas=(config.beta1, config.beta2),
+        eps=config.eps,
+        fused=True,
+    )
+
+
+def optimizer_tensors(state: TrainState) -> dict[str, Tensor]:
+    """The optimizer's tensors as ``<weight>/<part>``."""
+    return {
+        f"{name}/{part}": tensor
+        for name, parameter in state.model.named_parameters()
+        for part, tensor in state.optimizer.state.get(parameter, {}).items()
+    }
+
+
+def restore_optimizer(state: TrainState, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` gave."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        weight, part = name.rsplit("/", 1)
+        parts.setdefault(weight, {})[part] = tensor
+    for name, parameter in state.model.named_parameters():
+        if name in parts:
+            state.optimizer.state[parameter] = {
+                part: tensor.to(parameter.device) for part, tensor in parts[name].items()
+            }
+
+
+def train_step(
+    state: TrainState,
+    micro_batches: Sequence[Batch],
+    objective: Objective,
+    *,
+    device: Device,
+    learning_rate: float,
+    clip_norm: float,
+    seed: int,
+) -> StepReport:
+    """Take one step.
+
+    The loss is the mean over all predictions of all micro-batches, whatever their sizes. Dropout is a pure function of
+    the seed, the step and the micro-batch; torch's own random state is left as it was.
+    """
+    counts = add_counts(objective.counts(batch) for batch in micro_batches)
+    parts: list[LossReport] = []
+    if any(counts.values()):
+        for number, batch in enumerate(micro_batches):
+            with _dropout_seed(derived_seed(seed, "dropout", state.step, number), device):
+                with device.matrix_precision():
+                    report = objective.report(state.model, batch.to(device.name), with_hits=False)
+                report.loss(counts).backward()
+            parts.append(report.detached())
+    gradient_norm, updated = 0.0, False
+    if parts:
+        weights = [weight for weight in state.model.parameters() if weight.grad is not None]
+        gradient_norm = float(torch.nn.utils.clip_grad_norm_(weights, clip_norm))
+        updated = math.isfinite(gradient_norm)
+    if updated:
+        for group in state.optimizer.param_groups:
+            group["lr"] = learning_rate
+        state.optimizer.step()
+    state.optimizer.zero_grad(set_to_none=True)
+    state.step += 1
+    state.tokens += sum(batch.packed.num_tokens for batch in micro_batches)
+    return StepReport(tuple(parts), gradient_norm, updated)
+
+
+@contextlib.contextmanager
+def _dropout_seed(seed: int, device: Device) -> Iterator[None]:
+    kind = torch.device(device.name)
+    with torch.random.fork_rng(devices=[kind] if kind.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
