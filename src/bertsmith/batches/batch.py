@@ -1,7 +1,6 @@
 """A batch: packed tokens with what must be found in them."""
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import torch
 from jaxtyping import Int
@@ -20,7 +19,7 @@ class Batch:
     target_ids: Int[Tensor, " targets"]
     next_sentence_labels: Int[Tensor, " sequences"] | None = None
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "Batch":
         """The same batch on `device`."""
         labels = self.next_sentence_labels
         return replace(

@@ -65,7 +65,6 @@ class PretrainingLoader:
         # Two epochs are held: the one that trains and, at its border, the next one that is made ahead.
         self._epoch = lru_cache(maxsize=2)(self._make_epoch)
         total_tokens = int(sequence_format.lengths(examples_of_epoch(0)).sum())
-        self.tokens_per_epoch = total_tokens
         # Rounded down, so that a batch has room for any sequence and none is empty.
         self.batches_per_epoch = max(1, total_tokens // batch_tokens)
 
@@ -78,6 +77,10 @@ class PretrainingLoader:
         batch = before * self.batches_per_epoch // lengths.sum()
         bounds = np.searchsorted(batch, np.arange(self.batches_per_epoch + 1))
         return _Epoch(examples, order, bounds)
+
+    def examples(self, epoch: int) -> PretrainingExamples:
+        """The examples of an epoch."""
+        return self._epoch(epoch).examples
 
     def micro_batches(self, step: int) -> tuple[Batch, ...]:
         """The batch of a step, counted from 0 over all epochs, in parts that each fit one forward pass."""
@@ -158,7 +161,7 @@ class Prefetcher:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
         self._pending: dict[int, Future[tuple[Batch, ...]]] = {}
 
-    def get(self, step: int, *, last_step: int) -> tuple[Batch, ...]:
+    def get(self, step: int, last_step: int) -> tuple[Batch, ...]:
         """The batch of `step`; those up to `last_step` that follow are begun."""
         for stale in [number for number in self._pending if number < step]:
             self._pending.pop(stale).cancel()
@@ -167,6 +170,9 @@ class Prefetcher:
                 self._pending[number] = self._pool.submit(self._make, number)
         return self._pending.pop(step).result()
 
-    def close(self) -> None:
+    def __enter__(self) -> "Prefetcher":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
         """Stop the thread; batches that were not fetched are lost."""
         self._pool.shutdown(wait=True, cancel_futures=True)

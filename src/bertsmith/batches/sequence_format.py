@@ -1,7 +1,6 @@
 """How a tokenizer frames text with special tokens, read off the tokenizer itself."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Int
@@ -25,7 +24,7 @@ class SequenceFormat:
     """Every token but the special ones: what random replacements are drawn from."""
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer) -> Self:
+    def of(cls, tokenizer: Tokenizer) -> "SequenceFormat":
         """Read the format off a tokenizer.
 
         Raises:

@@ -5,7 +5,7 @@ token is decided by a draw, so that the mean rate is exact.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -38,7 +38,7 @@ class MaskingConfig(Config):
         return values
 
     @model_validator(mode="after")
-    def _shares_fit(self) -> Self:
+    def _shares_fit(self) -> "MaskingConfig":
         if self.mask_token_share + self.random_token_share > 1.0 + 1e-9:
             raise ValueError("mask_token_share and random_token_share together must not exceed 1")
         return self

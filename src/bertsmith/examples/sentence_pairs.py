@@ -44,7 +44,7 @@ def sentence_pairs(split: Split, max_text_tokens: int, stream: np.random.Generat
     if split.num_documents < 2:
         raise InputError(
             "Next sentence prediction needs at least two documents, since a random sentence must come from another one",
-            f"{split.num_documents} document",
+            f"{split.num_documents} in the {split.folder.name} part",
             "Part documents by a blank line, or train with --objective mlm.",
         )
     sentences = _Sentences(np.asarray(split.sentence_starts).tolist(), np.asarray(split.document_starts).tolist())

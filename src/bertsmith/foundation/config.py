@@ -1,10 +1,12 @@
 """The base of every config: frozen, closed, and with messages that name the option a person typed."""
 
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bertsmith.foundation.errors import InputError, near_match
+
+_Config = TypeVar("_Config", bound="Config")
 
 
 class Config(BaseModel):
@@ -13,7 +15,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @classmethod
-    def parse(cls, values: dict[str, Any], *, where: str) -> Self:
+    def parse(cls: type[_Config], values: dict[str, Any], *, where: str) -> _Config:
         """Build the config from plain values.
 
         Args:

@@ -1,6 +1,6 @@
 """What a model is: the encoder's sizes and the heads on it."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,7 +24,7 @@ class Dropout(Config):
     """After the feed-forward's second projection, before the residual sum."""
 
     @classmethod
-    def everywhere(cls, rate: float) -> Self:
+    def everywhere(cls, rate: float) -> "Dropout":
         """The same rate in all four places."""
         return cls(embeddings=rate, attention_weights=rate, attention_output=rate, feed_forward=rate)
 
@@ -46,7 +46,7 @@ class EncoderConfig(Config):
     pad_token_id: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
-    def _heads_divide_hidden_size(self) -> Self:
+    def _heads_divide_hidden_size(self) -> "EncoderConfig":
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"num_attention_heads must divide hidden_size, and {self.num_attention_heads} "
@@ -74,7 +74,7 @@ class HeadsConfig(Config):
     next_sentence: bool = False
 
     @model_validator(mode="after")
-    def _parts_fit(self) -> Self:
+    def _parts_fit(self) -> "HeadsConfig":
         if self.next_sentence and not self.pooler:
             raise ValueError("next_sentence reads the pooler's output, so pooler must be true with it")
         if self.tie_embeddings and self.mlm_head == "linear" and self.mlm_head_input == "all_layers":

@@ -6,7 +6,6 @@ padded view wastes little.
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 import torch
@@ -38,7 +37,7 @@ class AttentionLayout:
     """Row of each token. None with `to_blocks`."""
 
     @classmethod
-    def of(cls, sequence_starts: Int[np.ndarray, " bounds"]) -> Self:
+    def of(cls, sequence_starts: Int[np.ndarray, " bounds"]) -> "AttentionLayout":
         """The layout for sequences that begin and end at `sequence_starts`."""
         lengths = np.diff(sequence_starts)
         order = np.argsort(lengths, kind="stable")
@@ -64,7 +63,7 @@ class AttentionLayout:
             return cls(tuple(groups), None, None)
         return cls(tuple(groups), torch.from_numpy(gathered), torch.from_numpy(from_blocks))
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "AttentionLayout":
         """The same layout on `device`."""
         if self.to_blocks is None or self.from_blocks is None:
             return self if all(group.key_mask is None for group in self.groups) else self._masks_to(device)
@@ -75,7 +74,7 @@ class AttentionLayout:
         )
         return moved._masks_to(device)
 
-    def _masks_to(self, device: torch.device | str) -> Self:
+    def _masks_to(self, device: torch.device | str) -> "AttentionLayout":
         groups = tuple(
             group if group.key_mask is None else replace(group, key_mask=group.key_mask.to(device, non_blocking=True))
             for group in self.groups
@@ -133,7 +132,7 @@ class PackedTokens:
         segment_ids: Int[np.ndarray, " tokens"],
         sequence_starts: Int[np.ndarray, " sequences_plus_one"],
         position_ids: Int[np.ndarray, " tokens"] | None = None,
-    ) -> Self:
+    ) -> "PackedTokens":
         """Pack arrays.
 
         Args:
@@ -163,7 +162,7 @@ class PackedTokens:
         """Number of sequences."""
         return len(self.sequence_starts) - 1
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "PackedTokens":
         """The same tokens on `device`."""
         return replace(
             self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol
 
 import torch
 from jaxtyping import Float, Int
@@ -33,7 +33,7 @@ class LossReport:
         shares = [total / max(counts[name], 1) for name, total in self.totals.items()]
         return torch.stack(shares).sum()
 
-    def detached(self) -> Self:
+    def detached(self) -> "LossReport":
         """The same sums without their gradient."""
         totals = {name: total.detach() for name, total in self.totals.items()}
         return type(self)(totals, self.counts, self.hits)

@@ -1,6 +1,6 @@
 """How a model is trained."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -34,7 +34,7 @@ class ScheduleConfig(Config):
     """For stable_then_decay: share of all steps in which the rate falls."""
 
     @model_validator(mode="after")
-    def _shares_fit(self) -> Self:
+    def _shares_fit(self) -> "ScheduleConfig":
         if self.warmup_share + self.decay_share > 1 and self.shape == "stable_then_decay":
             raise ValueError("warmup_share and decay_share together must not exceed 1")
         return self
@@ -48,7 +48,7 @@ class LengthConfig(Config):
     minutes: Positive | None = None
 
     @model_validator(mode="after")
-    def _one_is_given(self) -> Self:
+    def _one_is_given(self) -> "LengthConfig":
         given = [name for name in ("epochs", "steps", "minutes") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"only one of epochs, steps and minutes may be given, and {' and '.join(given)} were")

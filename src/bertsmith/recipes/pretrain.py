@@ -1,0 +1,304 @@
+"""Pre-training from raw text in one call: tokenizer, corpus, model, loop, model folder, report."""
+
+import platform
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+import torch
+
+import bertsmith
+from bertsmith.batches.loader import Prefetcher
+from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.checkpoints.checkpoint import CheckpointStore
+from bertsmith.corpus.corpus import Corpus
+from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.evaluation import evaluate
+from bertsmith.engine.speed import seconds_per_step
+from bertsmith.folders.model_folder import read_model, read_tokenizer, write_model
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import new_folder, write_file
+from bertsmith.inference.fill import FillPredictor
+from bertsmith.model.heads import Model
+from bertsmith.recipes.options import PretrainConfig
+from bertsmith.recipes.pretraining_data import OBJECTIVES, PretrainingData, pretraining_data
+from bertsmith.recipes.results import Run
+from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.recipes.sampling import Sampler
+from bertsmith.recipes.start_model import is_model_folder, positions_of, refuse_unknown_start, start_model
+from bertsmith.recipes.text_sources import (
+    automatic_vocab_size,
+    is_corpus,
+    prepare_files,
+    refuse_mixed_sources,
+    tokenizer_for,
+)
+from bertsmith.reports.model_card import model_card
+from bertsmith.reports.run_report import run_report
+from bertsmith.text.documents import find_files
+from bertsmith.tokenization.tokenizer import Tokenizer
+from bertsmith.training.events import Observer
+from bertsmith.training.log import LogWriter, read_log
+from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
+from bertsmith.training.schedule import StepBudget
+from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.stopping import stop_requests
+
+Notify = Callable[[str], None]
+_DEFAULT_EPOCHS = 3.0
+_FINISHING_SECONDS = 2.0
+"""Time that writing the model and the report takes, on top of the last validation."""
+
+
+def pretrain_run(
+    config: PretrainConfig,
+    out: str | Path,
+    *,
+    restart: bool = False,
+    observers: Sequence[Observer] = (),
+    notify: Notify = lambda message: None,
+) -> Run:
+    """Run, or go on with, a pre-training.
+
+    Args:
+        config: what is to run.
+        out: the run's folder. Where it holds the same run, unfinished, that goes on; finished, nothing is done.
+        restart: remove what `out` holds of an earlier run first.
+        observers: are told of progress, validations, samples and checkpoints.
+        notify: is told in a line what is being done.
+
+    Raises:
+        InputError: if something given cannot be used; mostly before any work begins.
+        Stopped: if a stop was asked for. The same call goes on.
+    """
+    started_at = time.monotonic()
+    folder = Path(out)
+    if restart and (folder / "run.toml").is_file():
+        shutil.rmtree(folder)
+    run = RunFolder(folder, config)
+    if run.is_finished:
+        return _finished(run)
+    _refuse_early(config)
+    if config.runtime.threads is not None:
+        torch.set_num_threads(config.runtime.threads)
+    with stop_requests() as stop:
+        device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
+        run.write(run.record() | {"precision": device.precision})
+        corpus, tokenizer = _corpus(config, run, notify)
+        for warning in corpus.warnings:
+            notify(f"note: {warning}")
+        run.write(run.record() | _versions() | _facts(corpus, tokenizer))
+        pieces = _assemble(config, run, corpus, tokenizer, device, started_at, notify)
+        with pieces.prefetcher:
+            sampler = Sampler(
+                corpus.split("validation"),
+                FillPredictor(pieces.state.model, tokenizer, device),
+                tokenizer,
+                pieces.sequence_format,
+            )
+            loop = TrainingLoop(
+                state=pieces.state,
+                books=pieces.books,
+                objective=OBJECTIVES[config.objective],
+                fetch=pieces.prefetcher.get,
+                batches_per_epoch=pieces.data.train.batches_per_epoch,
+                config=config.training,
+                device=device,
+                tokenizer=tokenizer,
+                checkpoints=CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints),
+                validate=pieces.validate,
+                sample=sampler,
+                observers=[LogWriter(run.log, resumed_at=pieces.state.step), *observers],
+                stop=stop,
+            )
+            metrics = loop.run()
+    return _finish(config, run, corpus, tokenizer, pieces.state, metrics)
+
+
+def _refuse_early(config: PretrainConfig) -> None:
+    """Refuse what can be refused before anything is read or written."""
+    refuse_mixed_sources(config.sources)
+    refuse_unknown_start(config.model)
+    positions = positions_of(config.model)
+    if config.max_length > positions:
+        raise InputError(
+            "--max-length must not exceed the positions of the model",
+            f"{config.max_length}, and {config.model.start} has {positions}",
+            f"Use --max-length {positions} or less.",
+        )
+    if config.training.batch_tokens < 2 * config.max_length:
+        raise InputError(
+            "--batch-tokens must hold two sequences at least",
+            f"{config.training.batch_tokens} with --max-length {config.max_length}",
+            f"Use --batch-tokens {2 * config.max_length} or more.",
+        )
+    if not config.sources:
+        raise InputError("There must be text to train on", "no source", "Name files, folders or a prepared corpus.")
+    if config.tokenizer_folder is not None:
+        SequenceFormat.of(Tokenizer.from_folder(config.tokenizer_folder))
+    if not is_corpus(config.sources[0]):
+        find_files(config.sources)
+
+
+def _corpus(config: PretrainConfig, run: RunFolder, notify: Notify) -> tuple[Corpus, Tokenizer]:
+    """Open the corpus that was named, or make tokenizer and corpus in the run's folder."""
+    if is_corpus(config.sources[0]):
+        corpus = Corpus.open(config.sources[0])
+        return corpus, Tokenizer.from_folder(corpus.tokenizer_folder)
+    files = find_files(config.sources)
+    if config.tokenizer_folder is not None:
+        tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
+    elif is_model_folder(config.model.start):
+        start = Path(config.model.start)
+        tokenizer = read_tokenizer(start, vocab_size=read_model(start).model.config.encoder.vocab_size)
+    else:
+        wanted = config.tokenizer
+        if "vocab_size" not in wanted.model_fields_set:
+            wanted = wanted.model_copy(update={"vocab_size": automatic_vocab_size(files)})
+        notify(f"tokenizer: {wanted.algorithm}, {wanted.vocab_size:,} pieces")
+        tokenizer = tokenizer_for(files, config.text, wanted, run.tokenizer)
+    SequenceFormat.of(tokenizer)
+    notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
+    return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    state: TrainState
+    books: Bookkeeping
+    data: PretrainingData
+    sequence_format: SequenceFormat
+    prefetcher: Prefetcher
+    validate: Callable[[], dict[str, float]]
+
+
+def _assemble(
+    config: PretrainConfig,
+    run: RunFolder,
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    device: Device,
+    started_at: float,
+    notify: Notify,
+) -> _Pieces:
+    """Data, model and state: from the newest checkpoint where there is one."""
+    sequence_format = SequenceFormat.of(tokenizer)
+    data = pretraining_data(
+        corpus,
+        sequence_format,
+        objective=config.objective,
+        max_length=config.max_length,
+        masking=config.masking,
+        training=config.training,
+    )
+    checkpoint = CheckpointStore(run.checkpoints).newest()
+    if checkpoint is not None:
+        read, saved = checkpoint.read()
+        state = _new_state(read.model, config, device)
+        books = restored(state, saved)
+        notify(f"goes on from step {state.step}")
+    else:
+        start = start_model(config.model, tokenizer, objective=config.objective, seed=config.training.seed)
+        for note in start.notes:
+            notify(note)
+        state = _new_state(start.model, config, device)
+        books = Bookkeeping(_budget(config, state, data, device, started_at))
+    objective = OBJECTIVES[config.objective]
+
+    def validate() -> dict[str, float]:
+        batches = data.validation_batches(config.training.validation_tokens)
+        metrics = evaluate(state.model, objective, batches, device)
+        return metrics if data.negative_share is None else metrics | {"nsp_negative_share": data.negative_share}
+
+    return _Pieces(state, books, data, sequence_format, Prefetcher(data.train.micro_batches), validate)
+
+
+def _new_state(model: Model, config: PretrainConfig, device: Device) -> TrainState:
+    model = model.to(device.name)
+    model.train()
+    return TrainState(model, new_optimizer(model, config.training.optimizer))
+
+
+def _budget(
+    config: PretrainConfig, state: TrainState, data: PretrainingData, device: Device, started_at: float
+) -> StepBudget:
+    length = config.length
+    if length.steps is not None:
+        return StepBudget(length.steps)
+    if length.minutes is None:
+        return StepBudget(max(1, round((length.epochs or _DEFAULT_EPOCHS) * data.train.batches_per_epoch)))
+    step_seconds = seconds_per_step(state.model, OBJECTIVES[config.objective], data.train.micro_batches(0), device)
+    # A validation runs forward alone, a third of a step's work for each token.
+    validation_seconds = step_seconds / 3 * config.training.validation_tokens / config.training.batch_tokens
+    seconds = 60 * length.minutes - (time.monotonic() - started_at)
+    reserved = validation_seconds + _FINISHING_SECONDS
+    if seconds - reserved < step_seconds:
+        raise InputError(
+            "--minutes must leave time to train",
+            f"{length.minutes:g} minutes, of which {max(seconds, 0):.0f} s are left after preparing the text",
+            "Give more minutes, or prepare the corpus beforehand with bertsmith prepare.",
+        )
+    return StepBudget(max(1, int((seconds - reserved) / step_seconds)), seconds=seconds, reserved_seconds=reserved)
+
+
+def _versions() -> dict[str, Any]:
+    return {
+        "versions": {
+            "bertsmith": bertsmith.__version__,
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "tokenizers": tokenizers.__version__,
+            "python": platform.python_version(),
+        }
+    }
+
+
+def _facts(corpus: Corpus, tokenizer: Tokenizer) -> dict[str, Any]:
+    manifest = corpus.manifest
+    facts = {
+        "corpus_sha256": corpus.fingerprint,
+        "tokenizer_sha256": tokenizer.fingerprint,
+        "vocab_size": tokenizer.vocab_size,
+        "train_tokens": manifest.train.tokens,
+        "train_documents": manifest.train.documents,
+        "validation_tokens": manifest.validation.tokens,
+        "train_entropy": manifest.train_entropy,
+        "context_free_loss": manifest.context_free_loss,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _finish(
+    config: PretrainConfig,
+    run: RunFolder,
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    state: TrainState,
+    metrics: dict[str, float],
+) -> Run:
+    record = run.record() | {"steps": state.step, "tokens": state.tokens, "metrics": metrics}
+    write_file(run.report, run_report(run.path.name, config.model_dump(mode="json"), record, read_log(run.log)))
+    run.write(record)
+    with new_folder(run.model, seal={"kind": "model"}) as temporary:
+        write_model(temporary, state.model, tokenizer)
+        card = model_card(state.model.config, objective=config.objective, max_length=config.max_length, record=record)
+        write_file(temporary / "README.md", card)
+    return replace(_finished(run), already_finished=False)
+
+
+def _finished(run: RunFolder) -> Run:
+    record = run.record()
+    return Run(
+        folder=run.path,
+        model_folder=run.model,
+        steps=record["steps"],
+        tokens=record["tokens"],
+        metrics=record["metrics"],
+        context_free_loss=record.get("context_free_loss"),
+        already_finished=True,
+    )

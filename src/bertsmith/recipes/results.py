@@ -1,0 +1,31 @@
+"""What recipes give back."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    folder: Path
+    model_folder: Path
+    """The model, ready to be used or opened elsewhere."""
+    steps: int
+    tokens: int
+    """Real tokens trained on."""
+    metrics: dict[str, float]
+    """The last validation."""
+    context_free_loss: float | None
+    """Loss of guessing by word frequency alone on the same validation text, in nats."""
+    already_finished: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an evaluation found."""
+
+    folder: Path
+    source: Path
+    metrics: dict[str, Any]

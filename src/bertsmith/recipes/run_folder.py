@@ -1,0 +1,115 @@
+"""The folder of a run: what ran, whether it can go on, whether it is done."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from bertsmith.foundation.config import Config
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import MANIFEST, remove_leftovers, write_file
+from bertsmith.recipes.options import read_settings
+
+_RUN = "run.toml"
+_FREE = ("runtime",)
+"""Settings that a resume may change."""
+
+
+class RunFolder:
+    """A run's folder, new or begun earlier by the same settings.
+
+    Args:
+        path: the folder.
+        config: what is to run.
+
+    Raises:
+        InputError: if the folder holds another run, or anything else.
+    """
+
+    def __init__(self, path: Path, config: Config) -> None:
+        self.path = path
+        self._config = config
+        if path.exists() and not path.is_dir():
+            raise InputError("--out must be a folder", f"{path}, which is a file", "Choose another place.")
+        if (path / _RUN).is_file():
+            self._refuse_another_run()
+            remove_leftovers(path)
+        elif path.is_dir() and any(not entry.name.startswith(".partial-") for entry in path.iterdir()):
+            raise InputError(
+                "--out must be a new or empty folder, or one that holds the same run",
+                f"{path}, which holds something else",
+                "Choose another folder.",
+            )
+
+    @property
+    def tokenizer(self) -> Path:
+        """Where the run's tokenizer stands."""
+        return self.path / "tokenizer"
+
+    @property
+    def corpus(self) -> Path:
+        """Where the run's corpus stands."""
+        return self.path / "corpus"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints stand."""
+        return self.path / "checkpoints"
+
+    @property
+    def model(self) -> Path:
+        """Where the finished model stands."""
+        return self.path / "model"
+
+    @property
+    def log(self) -> Path:
+        """The log."""
+        return self.path / "log.jsonl"
+
+    @property
+    def report(self) -> Path:
+        """The report."""
+        return self.path / "report.html"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has left its model."""
+        return (self.model / MANIFEST).is_file()
+
+    def record(self) -> dict[str, Any]:
+        """What was decided or found while the run began; empty before."""
+        path = self.path / _RUN
+        return tomllib.loads(path.read_text(encoding="utf-8")).get("record", {}) if path.is_file() else {}
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Write `run.toml`: the settings and the record. A run can be begun from it again."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        values = self._config.model_dump(mode="json", exclude_none=True)
+        write_file(self.path / _RUN, tomli_w.dumps(values | {"record": record}))
+
+    def _refuse_another_run(self) -> None:
+        before = read_settings(self.path / _RUN)
+        now = self._config.model_dump(mode="json", exclude_none=True)
+        before, now = _leaves(before), _leaves(now)
+        different = [
+            f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}"
+            for key in sorted(before.keys() | now.keys())
+            if before.get(key) != now.get(key) and key.split(".")[0] not in _FREE
+        ]
+        if different:
+            raise InputError(
+                "--out holds a run with other settings, and a run goes on only with its own",
+                "; ".join(different[:5]),
+                "Give the same command to go on, choose another folder, or begin anew with --restart.",
+            )
+
+
+def _leaves(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    leaves: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            leaves |= _leaves(value, f"{prefix}{key}.")
+        else:
+            leaves[f"{prefix}{key}"] = value
+    return leaves

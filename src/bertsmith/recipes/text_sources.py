@@ -1,0 +1,79 @@
+"""From what a person named to a corpus: files are read, a tokenizer is found or trained, tokens are written."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bertsmith.corpus.config import CorpusConfig
+from bertsmith.corpus.corpus import Corpus
+from bertsmith.corpus.manifest import describe_sources
+from bertsmith.corpus.prepare import prepare_corpus
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import MANIFEST, new_folder
+from bertsmith.text.documents import Document, TextConfig, read_documents
+from bertsmith.tokenization.config import TokenizerConfig
+from bertsmith.tokenization.tokenizer import Tokenizer
+from bertsmith.tokenization.training import train_tokenizer
+
+_SMALLEST_VOCABULARY = 384
+_LARGEST_VOCABULARY = 32_000
+_BYTES_A_PIECE = 500
+
+
+def is_corpus(source: str) -> bool:
+    """Whether a source is a prepared corpus."""
+    return (Path(source) / MANIFEST).is_file() and (Path(source) / "train").is_dir()
+
+
+def automatic_vocab_size(files: Sequence[Path]) -> int:
+    """A vocabulary that a text of this size can fill: a piece for every 500 bytes, within 384 and 32,000."""
+    size = sum(path.stat().st_size for path in files)
+    return int(min(max(size // _BYTES_A_PIECE, _SMALLEST_VOCABULARY), _LARGEST_VOCABULARY)) // 64 * 64
+
+
+def tokenizer_for(files: Sequence[Path], text: TextConfig, config: TokenizerConfig, folder: Path) -> Tokenizer:
+    """The tokenizer that stands in `folder`, or a new one trained on files and written there."""
+    if (folder / MANIFEST).is_file():
+        return Tokenizer.from_folder(folder)
+    tokenizer = train_tokenizer(lambda: (document.text for document in read_documents(files, text)), config)
+    with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
+        tokenizer.save(temporary)
+    return tokenizer
+
+
+def prepare_files(
+    files: Sequence[Path],
+    tokenizer: Tokenizer,
+    out: Path,
+    *,
+    text: TextConfig,
+    config: CorpusConfig,
+    on_progress: Callable[[int], None] | None = None,
+) -> Corpus:
+    """Tokenize files into a corpus folder."""
+    return prepare_corpus(
+        read_documents(files, text),
+        tokenizer,
+        out,
+        config,
+        sources=describe_sources(files),
+        reading=text,
+        on_progress=on_progress,
+    )
+
+
+def refuse_mixed_sources(sources: Sequence[str]) -> None:
+    """Raise an `InputError` where a prepared corpus stands beside other sources."""
+    if len(sources) > 1 and any(is_corpus(source) for source in sources):
+        raise InputError(
+            "A prepared corpus must be the only source",
+            ", ".join(sources),
+            "Name the corpus alone, or prepare all text into one.",
+        )
+
+
+def write_documents(documents: Iterable[Document], path: Path) -> None:
+    """Write documents as a text file, parted by blank lines."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        for document in documents:
+            lines = [line for line in document.text.split("\n") if line.strip()]
+            file.write("\n".join(lines) + "\n\n")

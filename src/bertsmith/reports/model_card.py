@@ -1,0 +1,63 @@
+"""The model card: `README.md` of a model folder."""
+
+from typing import Any
+
+from bertsmith.model.config import ModelConfig
+
+
+def model_card(config: ModelConfig, *, objective: str, max_length: int, record: dict[str, Any]) -> str:
+    """What a stranger must know of a pre-trained model, as Markdown with the Hub's front matter.
+
+    Args:
+        config: the model.
+        objective: what it was trained to do.
+        max_length: tokens of a training sequence.
+        record: what the run wrote down: sizes, versions, the last validation.
+    """
+    encoder, heads = config.encoder, config.heads
+    metrics = record.get("metrics", {})
+    lines = [
+        "---",
+        "library_name: transformers",
+        "pipeline_tag: fill-mask",
+        "tags: [bert, bertsmith]",
+        "---",
+        "",
+        "# A BERT encoder, pre-trained from raw text",
+        "",
+        f"{encoder.num_hidden_layers} layers, hidden size {encoder.hidden_size}, {encoder.num_attention_heads} heads, "
+        f"{encoder.vocab_size:,} pieces, sequences of at most {max_length} tokens. Objective: {objective}.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| training text | {record.get('train_tokens', 0):,} tokens in {record.get('train_documents', 0):,} documents |",
+        f"| trained on | {record.get('tokens', 0):,} tokens in {record.get('steps', 0):,} steps |",
+        *(f"| {name} | {value:.4f} |" for name, value in metrics.items() if isinstance(value, float)),
+    ]
+    if (context_free := record.get("context_free_loss")) is not None:
+        lines.append(f"| loss of guessing by frequency alone | {context_free:.4f} |")
+    lines += ["", "## Use", "", "```python", *_usage(heads.as_published), "```", ""]
+    if not heads.as_published:
+        lines += [
+            f"Its head over the vocabulary (`{heads.mlm_head}`, reading `{heads.mlm_head_input}`) has no class in "
+            "transformers. So `config.json` names the encoder alone, and the head lies in "
+            "`bertsmith_heads.safetensors`, where bertsmith finds it.",
+            "",
+        ]
+    lines += [
+        "## Limits",
+        "",
+        "It knows the text it was trained on and nothing else, errors and prejudices of that text included.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _usage(as_published: bool) -> list[str]:
+    if as_published:
+        return [
+            "from transformers import pipeline",
+            'fill = pipeline("fill-mask", model="PATH")',
+            'fill("A text with a [MASK] in it.")',
+        ]
+    return ["import bertsmith", 'fill = bertsmith.load("PATH")', 'fill("A text with a [MASK] in it.")']

@@ -1,0 +1,27 @@
+"""Long texts in pieces of bounded length."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+_MAX_CHUNK_CHARACTERS = 100_000
+_SEARCHED_CHARACTERS = 1000
+_SPACE = re.compile(r"\s")
+
+
+def chunks(texts: Iterable[str]) -> Iterator[str]:
+    """The same words in texts of bounded length: cut at whitespace, or anywhere where there is none for too long."""
+    for text in texts:
+        start = 0
+        while start < len(text):
+            end = min(start + _MAX_CHUNK_CHARACTERS, len(text))
+            if end < len(text):
+                end = _last_space(text, start, end)
+            yield text[start:end]
+            start = end
+
+
+def _last_space(text: str, start: int, end: int) -> int:
+    # Searched only near the end, so that the time stays in proportion to the text.
+    first = max(start, end - _SEARCHED_CHARACTERS)
+    spaces = [found.end() for found in _SPACE.finditer(text, first, end)]
+    return spaces[-1] if spaces else end

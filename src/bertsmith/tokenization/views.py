@@ -1,0 +1,130 @@
+"""One tokenizer seen in two ways: every special token's name as mere text, or with the mask as the one exception."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import Encoding as LibraryEncoding
+from tokenizers import Tokenizer as LibraryTokenizer
+
+from bertsmith.tokenization.offsets import Aligner, NormalizedText
+
+# A piece that no text can yield: line breaks part words before any vocabulary is asked.
+_HIDDEN = "\n\n{}\n\n"
+
+
+@dataclass(frozen=True)
+class View:
+    """A way of encoding bare text.
+
+    Attributes:
+        library: the tokenizer that gives the ids.
+        normalized: the same without a normaliser, for text that is normalised already; None where there is none.
+        aligner: tells where normalised characters came from; None where there is no normaliser.
+        mask_token: the mask token's text, where it acts as such.
+    """
+
+    library: LibraryTokenizer
+    normalized: LibraryTokenizer | None
+    aligner: Aligner | None
+    mask_token: str | None
+
+    @classmethod
+    def of_text(cls, library: LibraryTokenizer, *, mask_token: str | None = None) -> "View":
+        """The view in which special tokens are text, but for `mask_token` where given."""
+        state = json.loads(library.to_str())
+        specials = {token["content"] for token in state["added_tokens"] if token["special"]}
+        for token in state["added_tokens"]:
+            if token["content"] == mask_token:
+                token.update(special=False, normalized=False)
+        if mask_token is not None and all(token["content"] != mask_token for token in state["added_tokens"]):
+            state["added_tokens"].append(_added(library, mask_token))
+        if state["model"]["type"] == "Unigram":
+            _hide(state, specials - {mask_token})
+        shown = _build(state)
+        if library.normalizer is None:
+            return cls(shown, None, None, mask_token)
+        return cls(shown, _build({**state, "normalizer": None}), Aligner(library.normalizer.normalize_str), mask_token)
+
+    def encode(self, texts: list[str]) -> list[tuple[LibraryEncoding, list[tuple[int, int]], list[int]]]:
+        """Encode bare texts.
+
+        Returns:
+            for each text the library's encoding, the offsets of its tokens in code points of the text, trimmed of
+            whitespace, and the number of each token's word, -1 where only whitespace is left.
+        """
+        encodings = self.library.encode_batch(texts, add_special_tokens=False)
+        aligned = [self._align(text) for text in texts]
+        told = [number for number, normal in enumerate(aligned) if normal is not None]
+        places = [list(encoding.offsets) for encoding in encodings]
+        if told and self.normalized is not None:
+            again = self.normalized.encode_batch([aligned[number].text for number in told], add_special_tokens=False)  # pyright: ignore[reportOptionalMemberAccess]
+            for number, encoding in zip(told, again, strict=True):
+                normal = aligned[number]
+                if normal is not None and encoding.ids == encodings[number].ids:
+                    places[number] = [normal.original(start, end) for start, end in encoding.offsets]
+        return [
+            (encoding, *_words(text, place, encoding.word_ids))
+            for text, encoding, place in zip(texts, encodings, places, strict=True)
+        ]
+
+    def _align(self, text: str) -> NormalizedText | None:
+        # What a normaliser does to ASCII never joins characters, so the library's offsets hold.
+        if self.aligner is None or text.isascii():
+            return None
+        return self.aligner.align(text, self.mask_token)
+
+
+def _words(
+    text: str, places: list[tuple[int, int]], library_words: list[int | None]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Trim whitespace off the offsets, and number the words that remain from 0."""
+    trimmed: list[tuple[int, int]] = []
+    words: list[int] = []
+    current: int | None = None
+    count = -1
+    for (start, end), word in zip(places, library_words, strict=True):
+        while start < end and _is_blank(text[start]):
+            start += 1
+        while end > start and _is_blank(text[end - 1]):
+            end -= 1
+        trimmed.append((start, end))
+        if start == end:
+            words.append(-1)
+            continue
+        if word is None or word != current:
+            count += 1
+            current = word
+        words.append(count)
+    return trimmed, words
+
+
+def _is_blank(character: str) -> bool:
+    return character.isspace() or character == "\u200b"  # To Python the zero-width space is no space.
+
+
+def _build(state: dict[str, Any]) -> LibraryTokenizer:
+    library = LibraryTokenizer.from_str(json.dumps(state))
+    library.encode_special_tokens = True
+    return library
+
+
+def _added(library: LibraryTokenizer, token: str) -> dict[str, Any]:
+    return {
+        "id": library.token_to_id(token),
+        "content": token,
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": False,
+    }
+
+
+def _hide(state: dict[str, Any], specials: set[str]) -> None:
+    """Keep Unigram, which may cut whole words out of its vocabulary, from finding the names of special tokens in it."""
+    held = {piece for piece, _ in state["model"]["vocab"]} & specials
+    state["model"]["vocab"] = [
+        [_HIDDEN.format(piece) if piece in held else piece, score] for piece, score in state["model"]["vocab"]
+    ]
+    state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in held]
