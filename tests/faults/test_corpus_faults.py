@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ TEXTS = [f"The cat saw {number} dogs. It went home. Rain fell on {number} roofs.
 
 ENDLESS_RUN = """
 import sys
+import time
 from pathlib import Path
 from bertsmith.corpus import blocks
 from bertsmith.corpus.prepare import CorpusConfig, prepare_corpus
@@ -39,8 +41,9 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 blocks.BLOCK_CHARACTERS = 2_000
 
 def endless():
-    while True:
+    for _ in range(400):
         yield Document(text="The cat saw a dog. It went home. " * 20, source="made.txt")
+    time.sleep(1_000)
 
 try:
     tokenizer = Tokenizer.from_folder(Path(sys.argv[1]))
@@ -64,20 +67,26 @@ def corpus(tmp_path: Path, tokenizer: Tokenizer) -> Corpus:
     return prepare_corpus(_documents(), tokenizer, tmp_path / "out", CorpusConfig(workers=1, shard_tokens=100))
 
 
-def _start_endless_run(tmp_path: Path, tokenizer: Tokenizer, out: Path) -> tuple[subprocess.Popen[bytes], list[Any]]:
-    """Start a run that never ends, and wait until it has written tokens. Gives its child processes too."""
+def _start_endless_run(tmp_path: Path, tokenizer: Tokenizer, out: Path) -> subprocess.Popen[bytes]:
+    """Start a run that has workers, writes some tokens, and then waits for more text that never comes."""
     (tmp_path / "tokenizer").mkdir()
     tokenizer.save(tmp_path / "tokenizer", max_length=None)
     command = [sys.executable, "-c", ENDLESS_RUN, str(tmp_path / "tokenizer"), str(out)]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def _wait_for_children(run: subprocess.Popen[bytes], until: Callable[[list[Any]], bool]) -> list[Any]:
+    """The child processes of a run, as soon as `until` is content."""
     deadline = time.monotonic() + 30
-    while not list(out.parent.glob(".partial-*/train/tokens-00001.bin")):
+    while not until(children := psutil.Process(run.pid).children(recursive=True)):
         assert run.poll() is None, run.communicate()[1].decode()
         assert time.monotonic() < deadline
-        time.sleep(0.02)
-    children = psutil.Process(run.pid).children(recursive=True)
-    assert len(children) >= 2
-    return run, children
+        time.sleep(0.01)
+    return children
+
+
+def _has_tokens(out: Path) -> bool:
+    return any(out.parent.glob(".partial-*/train/tokens-00001.bin"))
 
 
 def _assert_ended(children: list[Any]) -> None:
@@ -94,9 +103,12 @@ def test_a_killed_run_leaves_nothing_that_opens_no_workers_and_the_next_run_succ
     folder.mkdir()
     (folder / ".partial-0123abcd-other").mkdir()
     out = folder / "out"
-    run, children = _start_endless_run(tmp_path, tokenizer, out)
+    run = _start_endless_run(tmp_path, tokenizer, out)
+    children = _wait_for_children(run, lambda _: _has_tokens(out))
+    assert len(children) >= 2
+    time.sleep(0.5)  # By now the workers have nothing to do, and would not notice on their own.
     run.kill()
-    run.communicate()
+    assert b"Traceback" not in run.communicate(timeout=30)[1]
     _assert_ended(children)
     assert not out.exists()
     (leftover,) = folder.glob(".partial-????????-out")
@@ -111,10 +123,20 @@ def test_a_killed_run_leaves_nothing_that_opens_no_workers_and_the_next_run_succ
 
 if os.name == "posix":  # Elsewhere a terminal's Ctrl-C cannot be sent to one group of processes.
 
-    def test_ctrl_c_leaves_no_output_no_workers_and_no_tracebacks(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    @pytest.mark.parametrize("seconds_after_start", [0.0, 0.1, 0.3, None])
+    def test_ctrl_c_leaves_no_output_no_workers_and_no_tracebacks(
+        tmp_path: Path, tokenizer: Tokenizer, seconds_after_start: float | None
+    ) -> None:
         folder = tmp_path / "corpora"
         folder.mkdir()
-        run, children = _start_endless_run(tmp_path, tokenizer, folder / "out")
+        out = folder / "out"
+        run = _start_endless_run(tmp_path, tokenizer, out)
+        # At first workers are only being started; at last tokens are being written.
+        if seconds_after_start is None:
+            children = _wait_for_children(run, lambda _: _has_tokens(out))
+        else:
+            children = _wait_for_children(run, lambda found: len(found) >= 2)
+            time.sleep(seconds_after_start)
         os.killpg(run.pid, signal.SIGINT)
         output, errors = run.communicate(timeout=30)
         assert (run.returncode, output, errors) == (3, b"", b"")

@@ -43,7 +43,7 @@ _SWITCHES: list[dict[str, bool]] = [
     {"lowercase": True, "strip_accents": True, "strip_vowel_marks": True, "strip_tatweel": True, "compatibility": True},
 ]
 _EXAMPLES = settings(
-    max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -63,7 +63,7 @@ def algorithm(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module", params=range(len(_SWITCHES)), ids=lambda number: "+".join(_SWITCHES[number]) or "plain")
 def both(algorithm: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    size = {"wordpiece": 230, "bpe": 330, "unigram": 115}[algorithm]
+    size = {"wordpiece": 230, "bpe": 330, "unigram": 105}[algorithm]
     config = TokenizerConfig.model_validate({"algorithm": algorithm, "vocab_size": size, **_SWITCHES[request.param]})
     folder = tmp_path_factory.mktemp("tokenizer")
     train_tokenizer(lambda: _TEXTS, config).save(folder, max_length=64)
@@ -114,6 +114,7 @@ def test_offsets_are_monotone_within_the_text_and_free_of_outer_whitespace(both:
 def test_slices_by_offsets_give_the_words_and_nothing_visible_is_left_over(both: Both, text: str) -> None:
     if both.config.compatibility:  # One character may hold several words there.
         text = "".join(character for character in text if character not in "ﷺ")
+    text = text.replace("▁", "_")  # The mark by which the words are told apart below.
     normalize = build_normalizer(both.config).normalize_str
     cut = build_pre_tokenizer("wordpiece" if both.config.algorithm == "wordpiece" else "unigram").pre_tokenize_str
     expected = [word.removeprefix("▁") for word, _ in cut(normalize(text))]
@@ -127,7 +128,10 @@ def test_slices_by_offsets_give_the_words_and_nothing_visible_is_left_over(both:
             spans[word][1] = end
     assert len(spans) == len(expected)
     if not both.config.compatibility:
-        assert [normalize(text[start:end]).strip() for start, end in spans] == expected
+        # Out of its place, a joiner at the edge of a word joins nothing.
+        joiners = "\u200c\u200d"
+        sliced = [normalize(text[start:end]).strip().strip(joiners) for start, end in spans]
+        assert sliced == [word.strip(joiners) for word in expected]
     ends = [0, *(end for _, end in spans)]
     for end, start in zip(ends, [*(start for start, _ in spans), len(text)], strict=True):
         assert normalize(text[end:start]).strip() == ""

@@ -77,19 +77,38 @@ def _pooled(blocks: Iterable[list[str]], tokenizer_folder: Path, *, seed: int, w
 def _undisturbed_start() -> Iterator[None]:
     """Let processes that start inside the block neither see Ctrl-C nor import the caller's `__main__`.
 
-    A signal mask is inherited, so that not even a worker that is still importing prints a traceback; the caller's own
-    Ctrl-C arrives at the end of the block.
+    A signal mask is inherited, so that not even a worker that is still importing prints a traceback. It keeps Ctrl-C
+    from this thread alone, though: another one may take it and interrupt a half-done start, so it waits until the end
+    of the block.
     """
     main = sys.modules["__main__"]
-    can_mask = hasattr(signal, "pthread_sigmask")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_mask else None
     sys.modules["__main__"] = types.ModuleType("__main__")
+    can_mask = hasattr(signal, "pthread_sigmask")
+    with _later_interrupt():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_mask else None
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            if before is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _later_interrupt() -> Iterator[None]:
+    handler = signal.getsignal(signal.SIGINT)
+    # Python runs handlers in the main thread only, and cannot put back one that was not set from Python.
+    if threading.current_thread() is not threading.main_thread() or handler is None:
+        yield
+        return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        sys.modules["__main__"] = main
-        if before is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if received:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _start_worker(tokenizer_folder: Path, seed: int) -> None:

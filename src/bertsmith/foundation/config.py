@@ -35,9 +35,20 @@ def _first_fault(cls: type[BaseModel], error: ValidationError, where: str) -> In
     fault = error.errors()[0]
     name = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        near = near_match(name, cls.model_fields)
-        do = f"Did you mean {near}?" if near else f"Known options: {', '.join(sorted(cls.model_fields))}."
+        known = _fields_beside(cls, fault["loc"])
+        near = near_match(str(fault["loc"][-1]), known)
+        do = f"Did you mean {near}?" if near else f"Known options there: {', '.join(sorted(known))}."
         return InputError(f"{where} may hold only known options", name, do)
     message = fault["msg"].removeprefix("Value error, ")
     rule = f"{name or where}: {message[0].lower()}{message[1:]}"
     return InputError(rule, f"{name}={fault['input']!r}" if name else where, f"Change it in {where}.")
+
+
+def _fields_beside(cls: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:
+    """Names of the fields of the config in which the last part of `place` stands."""
+    for part in place[:-1]:
+        field = cls.model_fields.get(str(part))
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return []
+        cls = field.annotation
+    return list(cls.model_fields)

@@ -19,6 +19,7 @@ from bertsmith.foundation.errors import InputError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
+_REPLACED = "-old-"
 _CHUNK_BYTES = 1 << 20
 
 
@@ -66,7 +67,8 @@ def new_folder(path: Path, *, seal: dict[str, Any] | None = None) -> Iterator[Pa
     """Fill a folder under a temporary name; it appears at `path` only when the block ended without an error.
 
     Args:
-        path: where the folder is to appear. An existing folder there is replaced in one rename.
+        path: where the folder is to appear. An existing folder there is moved away first; after a power cut between
+            the two renames, `remove_leftovers` puts it back.
         seal: where given, `manifest.json` is written last, with these entries and the sums of every file.
 
     Yields:
@@ -90,8 +92,12 @@ def new_folder(path: Path, *, seal: dict[str, Any] | None = None) -> Iterator[Pa
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove what an interrupted write left in `parent`."""
+    """Remove what an interrupted write left in `parent`; a folder that was about to be replaced is put back."""
     for leftover in parent.glob(f"{_TEMPORARY}*"):
+        _, mark, name = leftover.name.partition(_REPLACED)
+        if mark and not (parent / name).exists():
+            os.replace(leftover, parent / name)
+            continue
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
@@ -174,7 +180,7 @@ def _sync_folder(folder: Path) -> None:
 
 def _swap_in(temporary: Path, path: Path) -> None:
     if path.exists():
-        old = path.with_name(f"{_TEMPORARY}{uuid.uuid4().hex[:8]}-old-{path.name}")
+        old = path.with_name(f"{_TEMPORARY}{uuid.uuid4().hex[:8]}{_REPLACED}{path.name}")
         os.replace(path, old)
         os.replace(temporary, path)
         shutil.rmtree(old, ignore_errors=True)

@@ -21,5 +21,6 @@ def random_stream(seed: int, *name: str | int) -> np.random.Generator:
 
 def derived_seed(seed: int, *name: str | int) -> int:
     """A 64-bit seed that is a pure function of `seed` and `name`, for generators that are not numpy's."""
-    text = "\0".join(f"{type(part).__name__}:{part}" for part in (seed, *name))
+    # An integer of numpy's is the integer that it equals.
+    text = "\0".join(f"str:{part}" if isinstance(part, str) else f"int:{int(part)}" for part in (seed, *name))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

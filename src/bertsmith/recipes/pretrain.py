@@ -86,13 +86,13 @@ def pretrain_run(
     _refuse_early(config)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
+    device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
+    run.write(run.record() | {"precision": device.precision})
+    corpus, tokenizer = _corpus(config, run, notify)
+    for warning in corpus.warnings:
+        notify(f"note: {warning}")
+    run.write(run.record() | _versions() | _facts(corpus, tokenizer))
     with stop_requests() as stop:
-        device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
-        run.write(run.record() | {"precision": device.precision})
-        corpus, tokenizer = _corpus(config, run, notify)
-        for warning in corpus.warnings:
-            notify(f"note: {warning}")
-        run.write(run.record() | _versions() | _facts(corpus, tokenizer))
         pieces = _assemble(config, run, corpus, tokenizer, device, started_at, notify)
         with pieces.prefetcher:
             sampler = Sampler(

@@ -64,9 +64,23 @@ class View:
                 if normal is not None and encoding.ids == encodings[number].ids:
                     places[number] = [normal.original(start, end) for start, end in encoding.offsets]
         return [
-            (encoding, *_words(text, place, encoding.word_ids))
+            (encoding, *_words(text, self._without_eaten_space(text, encoding, place), encoding.word_ids))
             for text, encoding, place in zip(texts, encodings, places, strict=True)
         ]
+
+    def _without_eaten_space(
+        self, text: str, encoding: LibraryEncoding, places: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        # A mask token may take the space around it, and what is invisible between.
+        mask = self.mask_token
+        if mask is None:
+            return places
+        mask_id = self.library.token_to_id(mask)
+        found = [
+            text.rfind(mask, start, end) if number == mask_id else -1
+            for number, (start, end) in zip(encoding.ids, places, strict=True)
+        ]
+        return [(at, at + len(mask)) if at >= 0 else place for at, place in zip(found, places, strict=True)]
 
     def _align(self, text: str) -> NormalizedText | None:
         # What a normaliser does to ASCII never joins characters, so the library's offsets hold.

@@ -100,6 +100,14 @@ def test_documents_without_a_token_are_dropped_and_counted(tmp_path: Path, token
     assert _documents_of(corpus.split("validation")) == [_expected(tokenizer, texts[3])]
 
 
+def test_a_sentence_without_a_token_is_left_out(
+    tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "split_sentences", lambda text: ["", "The cat.", "", "Rain fell.", ""])
+    corpus = prepare_corpus([_document("any")], tokenizer, tmp_path / "out", CorpusConfig(validation_fraction=0))
+    assert _documents_of(corpus.split("train")) == [tokenizer.piece_ids(["The cat.", "Rain fell."])]
+
+
 def test_copies_of_a_document_fall_on_the_same_side(tmp_path: Path, tokenizer: Tokenizer) -> None:
     texts = [f"The cat saw {number} old dogs. Rain fell on {number * 7} roofs." for number in range(40)] * 3
     corpus = prepare_corpus(

@@ -1,0 +1,81 @@
+"""The command line: `bertsmith`, and `python -m bertsmith`."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from bertsmith import __version__
+from bertsmith.cli import text_commands, train_commands, use_commands
+from bertsmith.foundation.errors import BertsmithError, InputError, Stopped
+
+app = typer.Typer(
+    name="bertsmith",
+    help="Make, adapt and use BERT encoders on your own text, on the machine you have.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+train_commands.register(app)
+text_commands.register(app)
+use_commands.register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Run the command line and end the process with its exit code."""
+    # Threads that wait for work by spinning make a step ten times slower once another program wants their core. It must
+    # be said before torch is loaded; what a person has set stays.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    for stream in (sys.stdout, sys.stderr):
+        # Text is UTF-8 whatever the terminal's code page says.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
+    try:
+        app(standalone_mode=True)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    except InputError as error:
+        _say(f"error: {error}")
+        return 2
+    except Stopped as stopped:
+        _say(str(stopped))
+        return 3
+    except KeyboardInterrupt:
+        _say("Stopped. The same command goes on with what was finished.")
+        return 3
+    except BertsmithError as error:
+        _say(f"error: {error}")
+        return 1
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does; nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return 0
+
+
+def _say(message: str) -> None:
+    try:
+        typer.echo(message, err=True)
+    except OSError:
+        pass  # The terminal has gone, and with it whoever would read this.

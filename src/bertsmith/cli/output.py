@@ -1,0 +1,123 @@
+"""Showing events and results: lines or a live bar on standard error, results on standard output."""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+
+_LINE_EVERY_SECONDS = 10.0
+
+
+def note(message: str) -> None:
+    """A line for people, on standard error."""
+    with _vanished_terminal():
+        typer.echo(message, err=True)
+
+
+def result(values: Mapping[str, Any], *, as_json: bool) -> None:
+    """A result on standard output: one JSON line, or an aligned list."""
+    if as_json:
+        typer.echo(json.dumps(values, ensure_ascii=False, default=str))
+        return
+    width = max((len(name) for name in values), default=0)
+    for name, value in values.items():
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case bool() | None:
+            return {True: "yes", False: "no", None: "–"}[value]
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.4f}"
+        case Mapping():
+            return ", ".join(f"{key} {_shown(part)}" for key, part in value.items())
+        case list() | tuple():
+            return ", ".join(_shown(part) for part in value) if value else "–"
+        case _:
+            return str(value)
+
+
+@contextlib.contextmanager
+def _vanished_terminal() -> Iterator[None]:
+    """A run must not end because nobody can see it any more."""
+    with contextlib.suppress(OSError):
+        yield
+
+
+class TrainingDisplay:
+    """An observer: a live line on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._line_due_at = 0.0
+        self._line_is_open = False
+
+    def __call__(self, event: Any) -> None:
+        """Show an event."""
+        from bertsmith.training.events import CheckpointWritten, Progress, RunStarted, Sampled, StepsDecided, Validated
+
+        match event:
+            case RunStarted():
+                going = f"goes on at step {event.step}" if event.resumed else "begins"
+                self._line(f"training {going}: {event.total_steps:,} steps on {event.device} in {event.precision}")
+            case Progress():
+                self._progress(event)
+            case Validated():
+                parts = [f"loss {event.metrics['loss']:.3f}"]
+                parts += [
+                    f"{name.removesuffix('_accuracy').upper()} accuracy {value:.1%}"
+                    for name, value in event.metrics.items()
+                    if name.endswith("_accuracy")
+                ]
+                self._line(f"step {event.step:,}: validation {', '.join(parts)}")
+            case Sampled():
+                for line in event.lines:
+                    self._line(f"    {line}")
+            case StepsDecided():
+                self._line(f"step {event.step:,}: {event.total_steps:,} steps fit the time")
+            case CheckpointWritten():
+                pass
+            case _:
+                pass
+
+    def _progress(self, event: Any) -> None:
+        text = (
+            f"step {event.step:,}/{event.total_steps:,}  epoch {event.epoch:.2f}  loss {event.loss:.3f}  "
+            f"{event.tokens_per_second:,.0f} tokens/s  {_duration(event.seconds_left)} left"
+        )
+        now = time.monotonic()
+        if self._live:
+            with _vanished_terminal():
+                sys.stderr.write(f"\r\x1b[K{_bar(event.step, event.total_steps)} {text}")
+                sys.stderr.flush()
+            self._line_is_open = event.step < event.total_steps
+            if not self._line_is_open:
+                note("")
+        elif now >= self._line_due_at or event.step == event.total_steps:
+            self._line_due_at = now + _LINE_EVERY_SECONDS
+            note(text)
+
+    def _line(self, text: str) -> None:
+        if self._line_is_open:
+            with _vanished_terminal():
+                sys.stderr.write("\r\x1b[K")
+            self._line_is_open = False
+        note(text)
+
+
+def _bar(done: int, total: int, width: int = 20) -> str:
+    filled = width * done // max(total, 1)
+    return "━" * filled + "╌" * (width - filled)
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,108 @@
+"""Commands that train: the demonstration and pre-training."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bertsmith.cli.output import TrainingDisplay, note, result
+from bertsmith.foundation.errors import InputError
+
+Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("demo")(demo)
+    app.command("pretrain")(pretrain)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("demo"),
+    minutes: Annotated[float, typer.Option(help="Time for all of it.")] = 2.5,
+    as_json: Json = False,
+) -> None:
+    """The main job on an embedded text: Python's own documentation becomes a BERT that fills masks.
+
+    Example: bertsmith demo --out demo
+    """
+    from bertsmith.cli.demo_summary import show_demonstration
+    from bertsmith.recipes.demo import demo_run
+
+    shown = demo_run(out, minutes=minutes, observers=[TrainingDisplay()], notify=note)
+    show_demonstration(shown, as_json=as_json)
+
+
+def pretrain(
+    sources: Annotated[list[str] | None, typer.Argument(help="Text files, folders, or one prepared corpus.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the run. The same command again goes on there.")] = ...,  # pyright: ignore[reportArgumentType]
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="A tokenizer's folder; trained on the text if not given.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A preset or config.json for fresh weights, a model folder to go on from.")
+    ] = None,
+    objective: Annotated[str | None, typer.Option(help="mlm or mlm+nsp.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Passes over the text.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Time for all of it, preparation included.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings as TOML, such as a run's run.toml.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, over all else.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda …")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads for computing.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides weights, order and masks.")] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Remove an earlier run in --out first.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Pre-train a BERT from raw text: tokenizer, corpus, model and report in one command.
+
+    Example: bertsmith pretrain news/ --out my-bert --minutes 30
+    """
+    from bertsmith.recipes.options import PretrainConfig, put, read_settings, with_assignments
+    from bertsmith.recipes.pretrain import pretrain_run
+
+    values: dict[str, Any] = read_settings(config) if config is not None else {}
+    if sources:
+        values["sources"] = sources
+    if sum(given is not None for given in (epochs, steps, minutes)):
+        values["length"] = {}
+    options = {
+        "objective": objective,
+        "max_length": max_length,
+        "tokenizer_folder": None if tokenizer is None else str(tokenizer),
+        "model.start": model,
+        "length.epochs": epochs,
+        "length.steps": steps,
+        "length.minutes": minutes,
+        "runtime.device": device,
+        "runtime.precision": precision,
+        "runtime.threads": threads,
+        "training.batch_tokens": batch_tokens,
+        "training.seed": seed,
+    }
+    for key, value in options.items():
+        if value is not None:
+            put(values, key, value)
+    values = with_assignments(values, assignments or [])
+    if not values.get("sources"):
+        raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
+    parsed = PretrainConfig.parse(values, where="the options" if config is None else str(config))
+    run = pretrain_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
+    if run.already_finished:
+        note(f"{out} is finished. --restart begins anew.")
+    result(
+        {
+            "folder": str(run.folder),
+            "model": str(run.model_folder),
+            "steps": run.steps,
+            "tokens": run.tokens,
+            **run.metrics,
+            "context_free_loss": run.context_free_loss,
+        },
+        as_json=as_json,
+    )
+    if not as_json:
+        note(f'try it: bertsmith fill {run.model_folder} "Some text with a [MASK] in it."')

@@ -1,0 +1,80 @@
+"""Commands that use a model: filling masks, evaluating, looking into a folder."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertsmith.cli.output import result
+
+Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
+Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
+Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("fill")(fill)
+    app.command("evaluate")(evaluate)
+    app.command("info")(info)
+
+
+def fill(
+    folder: Folder,
+    texts: Annotated[list[str], typer.Argument(help="Texts with [MASK] in them.")],
+    top_k: Annotated[int, typer.Option("--top-k", help="How many completions.")] = 5,
+    targets: Annotated[str | None, typer.Option(help="Score these instead, parted by commas.")] = None,
+    device: Device = "auto",
+    precision: Precision = "fp32",
+    as_json: Json = False,
+) -> None:
+    """Fill the masks of a text.
+
+    Example: bertsmith fill my-bert/model "The [MASK] statement ends a loop."
+    """
+    from bertsmith.recipes.predict import load
+
+    predictor = load(folder, device=device, precision=precision)
+    wanted = [target.strip() for target in targets.split(",") if target.strip()] if targets else []
+    for mask in predictor(texts, top_k=top_k, targets=wanted):
+        if as_json:
+            result(asdict(mask), as_json=True)
+            continue
+        typer.echo(f"{mask.text}    (mask {mask.mask_index})")
+        for best in mask.predictions:
+            typer.echo(f"  {best.score:7.2%}  {best.token:<16}  {best.sequence}")
+        if mask.words and mask.words != mask.predictions:
+            typer.echo(f"  words: {'  '.join(f'{word.token} {word.score:.2%}' for word in mask.words)}")
+
+
+def evaluate(
+    folder: Folder,
+    source: Annotated[Path, typer.Argument(help="Text files, or a prepared corpus.")],
+    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    as_json: Json = False,
+) -> None:
+    """Loss, accuracy and perplexity of a masked language model on text, with fixed masks at 15 %.
+
+    Example: bertsmith evaluate my-bert/model held-out.txt
+    """
+    from bertsmith.recipes.evaluate import evaluate_run
+
+    found = evaluate_run(folder, source, max_length=max_length, device=device, precision=precision)
+    result({"folder": str(found.folder), "source": str(found.source), **found.metrics}, as_json=as_json)
+
+
+def info(
+    folder: Annotated[Path, typer.Argument(help="A run, model, checkpoint, corpus or tokenizer.")],
+    as_json: Json = False,
+) -> None:
+    """What is in a folder: family, sizes, heads, provenance.
+
+    Example: bertsmith info my-bert/model
+    """
+    from bertsmith.recipes.inspect_folder import info as look
+
+    result(look(folder), as_json=as_json)

@@ -1,0 +1,143 @@
+"""What is in a folder, and whether it is as it was written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertsmith.corpus.corpus import Corpus
+from bertsmith.corpus.verify import verify_corpus
+from bertsmith.folders.model_folder import read_config, read_model
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import MANIFEST, folder_faults, read_manifest
+from bertsmith.recipes.text_sources import is_corpus
+from bertsmith.tokenization.tokenizer import Tokenizer
+from bertsmith.training.log import read_log
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of `verify`."""
+
+    folder: Path
+    kind: str
+    faults: tuple[str, ...]
+    """One line for each fault; empty where everything is as it was written."""
+
+
+def verify_folder(folder: str | Path) -> Verification:
+    """Compare a corpus, a checkpoint, a model or a tokenizer with its manifest; of a run, all that it holds.
+
+    Raises:
+        InputError: if the folder holds nothing that can be verified.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError("verify takes a folder", f"no folder {path}", "Check the path.")
+    if (path / "run.toml").is_file():
+        parts = sorted(found.parent for found in path.rglob(MANIFEST) if not found.parent.name.startswith("."))
+        faults = [
+            f"{part.relative_to(path).as_posix()}/{fault}" for part in parts for fault in verify_folder(part).faults
+        ]
+        return Verification(path, "run", tuple(faults))
+    if is_corpus(str(path)):
+        return Verification(path, "corpus", tuple(verify_corpus(path)))
+    return Verification(path, str(read_manifest(path).get("kind", "folder")), tuple(folder_faults(path)))
+
+
+def info(folder: str | Path) -> dict[str, Any]:
+    """What is in a folder: a run, a corpus, a tokenizer, a checkpoint or a model.
+
+    Raises:
+        InputError: if it is none of them.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError("info takes a folder", f"no folder {path}", "Check the path.")
+    if (path / "run.toml").is_file():
+        return _run_info(path)
+    if is_corpus(str(path)):
+        return _corpus_info(path)
+    if (path / "config.json").is_file():
+        return _model_info(path)
+    if (path / "tokenizer.json").is_file() or (path / "vocab.txt").is_file():
+        return _tokenizer_info(path)
+    raise InputError(
+        "info takes the folder of a run, a corpus, a tokenizer, a checkpoint or a model",
+        f"{path}, which is none",
+        "Check the path.",
+    )
+
+
+def _model_info(path: Path) -> dict[str, Any]:
+    values = read_config(path)
+    read = read_model(path)
+    encoder, heads = read.model.config.encoder, read.model.config.heads
+    parameters = sum(parameter.numel() for parameter in read.model.parameters())
+    own = [
+        name
+        for name, there in (
+            ("masked language model", heads.masked_language_model),
+            ("next sentence", heads.next_sentence),
+            ("pooler", heads.pooler),
+        )
+        if there
+    ]
+    return {
+        "kind": "checkpoint" if (path / "training_state.json").is_file() else "model",
+        "family": values.get("model_type", "bert"),
+        "architectures": values.get("architectures", []),
+        "parameters": parameters,
+        "layers": encoder.num_hidden_layers,
+        "hidden_size": encoder.hidden_size,
+        "attention_heads": encoder.num_attention_heads,
+        "vocab_size": encoder.vocab_size,
+        "max_length": encoder.max_position_embeddings,
+        "activation": encoder.activation,
+        "heads": own,
+        "vocabulary_head": f"{heads.mlm_head}, reading {heads.mlm_head_input}" if heads.masked_language_model else None,
+        "opens_in_transformers": "as it is" if heads.as_published else "its encoder; the head is bertsmith's own",
+        "labels": list(values.get("id2label", {}).values()) if not own else [],
+        "notes": list(read.notes),
+    }
+
+
+def _corpus_info(path: Path) -> dict[str, Any]:
+    corpus = Corpus.open(path)
+    manifest = corpus.manifest
+    return {
+        "kind": "corpus",
+        "vocab_size": manifest.vocab_size,
+        "token_type": manifest.token_dtype,
+        "train": manifest.train.model_dump(),
+        "validation": manifest.validation.model_dump(),
+        "train_entropy": manifest.train_entropy,
+        "context_free_loss": manifest.context_free_loss,
+        "sources": [source.path for source in manifest.sources],
+        "notes": corpus.warnings,
+    }
+
+
+def _tokenizer_info(path: Path) -> dict[str, Any]:
+    tokenizer = Tokenizer.from_folder(path)
+    return {
+        "kind": "tokenizer",
+        "vocab_size": tokenizer.vocab_size,
+        "mask_token": tokenizer.mask_token,
+        "max_length": tokenizer.model_max_length,
+        "settings": tokenizer.config.model_dump() if tokenizer.config else None,
+        "sha256": tokenizer.fingerprint,
+    }
+
+
+def _run_info(path: Path) -> dict[str, Any]:
+    log = read_log(path / "log.jsonl")
+    steps = [entry["step"] for entry in log if entry["kind"] == "train"]
+    validations = [entry for entry in log if entry["kind"] == "validation"]
+    finished = (path / "model" / MANIFEST).is_file()
+    return {
+        "kind": "run",
+        "finished": finished,
+        "steps": steps[-1] if steps else 0,
+        "last_validation": validations[-1] if validations else None,
+        "model": _model_info(path / "model") if finished else None,
+    }

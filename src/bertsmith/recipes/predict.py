@@ -1,0 +1,44 @@
+"""Opening a model folder to use it."""
+
+from pathlib import Path
+
+from bertsmith.engine.device import choose_device
+from bertsmith.folders.model_folder import read_model, read_tokenizer
+from bertsmith.foundation.errors import InputError
+from bertsmith.inference.fill import FillPredictor
+
+
+def model_folder_of(folder: str | Path) -> Path:
+    """The model folder that a path means: itself, or the finished model of a run.
+
+    Raises:
+        InputError: if it is a run that has no model yet.
+    """
+    path = Path(folder)
+    if (path / "run.toml").is_file():
+        if not (path / "model").is_dir():
+            raise InputError(
+                "A run's model stands in its folder once the run is finished",
+                f"{path}, which is not finished",
+                "Give its command again to go on, or name one of its checkpoints.",
+            )
+        return path / "model"
+    return path
+
+
+def load(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> FillPredictor:
+    """The predictor that fits a model folder, or the finished model of a run.
+
+    Args:
+        folder: a model folder or a run folder.
+        device: where it runs.
+        precision: ``auto``, ``fp32`` or ``bf16``.
+
+    Raises:
+        InputError: if it is no such folder, or its model has no head to predict with.
+    """
+    path = model_folder_of(folder)
+    chosen = choose_device(device, precision)
+    model = read_model(path).model.to(chosen.name).eval()
+    tokenizer = read_tokenizer(path, vocab_size=model.config.encoder.vocab_size)
+    return FillPredictor(model, tokenizer, chosen)
