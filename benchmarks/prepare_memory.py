@@ -105,7 +105,7 @@ def tree_sizes(pid: int) -> list[int]:
 def machine_facts() -> dict[str, Any]:
     """What the numbers depend on besides the code."""
     return {
-        "platform": platform.platform(terse=True),
+        "platform": platform.system(),
         "processor": platform.machine(),
         "cores": os.cpu_count(),
         "memory_megabytes": round(psutil.virtual_memory().total / MEGABYTE),

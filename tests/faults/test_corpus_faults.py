@@ -187,6 +187,14 @@ def _is_found(folder: Path) -> bool:
         return True
 
 
+@pytest.mark.parametrize("name", ["characters", "bytes", "unknown_tokens", "longest_sentence"])
+def test_a_changed_number_in_the_manifest_is_found(corpus: Corpus, name: str) -> None:
+    entries = read_manifest(corpus.folder)
+    entries["train"][name] += 1
+    write_json(corpus.folder / "manifest.json", entries)
+    assert verify_corpus(corpus.folder) == ["manifest.json: an entry differs from what was written (SHA-256)"]
+
+
 def test_a_cut_file_is_found_when_the_corpus_is_opened(corpus: Corpus) -> None:
     path = corpus.folder / "train" / "tokens-00001.bin"
     path.write_bytes(path.read_bytes()[:-2])

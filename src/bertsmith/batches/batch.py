@@ -8,6 +8,9 @@ from torch import Tensor
 
 from bertsmith.model.packed import PackedTokens
 
+IGNORED = -100
+"""A target id that asks for nothing, the number that torch's losses know."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -17,6 +20,9 @@ class Batch:
     target_positions: Int[Tensor, " targets"]
     """Positions, among the packed tokens, of those that must be predicted."""
     target_ids: Int[Tensor, " targets"]
+    """The true tokens there; `IGNORED` in entries that only fill up the shape, which stand at the end."""
+    num_targets: int
+    """Entries that count."""
     next_sentence_labels: Int[Tensor, " sequences"] | None = None
 
     def to(self, device: torch.device | str) -> "Batch":

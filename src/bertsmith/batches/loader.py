@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from bertsmith.batches.batch import Batch
+from bertsmith.batches.batch import IGNORED, Batch
 from bertsmith.batches.sequence_format import FramedTokens, SequenceFormat
 from bertsmith.corpus.corpus import Split
 from bertsmith.examples.masking import MaskingConfig, mask_tokens
@@ -23,6 +23,11 @@ from bertsmith.model.packed import PackedTokens
 
 ExamplesOfEpoch = Callable[[int], PretrainingExamples]
 """From an epoch's number to its examples: the same every time, or drawn anew each epoch."""
+
+
+_TOKEN_MULTIPLE = 128
+_TARGET_MULTIPLE = 64
+"""Tokens and targets of a batch are filled up to multiples of these, so that shapes come from a short list."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +144,18 @@ def _batch_part(
     token_ids, target_positions, target_ids = masked
     begin, stop = int(framed.sequence_starts[first]), int(framed.sequence_starts[end])
     targets = slice(*np.searchsorted(target_positions, (begin, stop)))
+    num_targets = targets.stop - targets.start
+    filling = (0, -num_targets % _TARGET_MULTIPLE)
     return Batch(
         PackedTokens.build(
-            token_ids[begin:stop], framed.segment_ids[begin:stop], framed.sequence_starts[first : end + 1] - begin
+            token_ids[begin:stop],
+            framed.segment_ids[begin:stop],
+            framed.sequence_starts[first : end + 1] - begin,
+            multiple=_TOKEN_MULTIPLE,
         ),
-        torch.from_numpy(target_positions[targets] - begin),
-        torch.from_numpy(target_ids[targets]),
+        torch.from_numpy(np.pad(target_positions[targets] - begin, filling)),
+        torch.from_numpy(np.pad(target_ids[targets], filling, constant_values=IGNORED)),
+        num_targets,
         None if labels is None else torch.from_numpy(np.asarray(labels[first:end], np.int64)),
     )
 

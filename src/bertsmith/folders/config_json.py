@@ -30,7 +30,7 @@ OWN_SECTION = "bertsmith"
 
 def architecture(heads: HeadsConfig) -> str:
     """The class that computes what this model computes; the plain encoder's where no class has such heads."""
-    if heads.masked_language_model and not heads.as_published:
+    if not heads.as_published:
         return "BertModel"
     match heads.masked_language_model, heads.next_sentence:
         case True, True:
@@ -70,6 +70,8 @@ def encoder_from_json(values: dict[str, Any], where: str) -> EncoderConfig:
         raise InputError("A model folder must be of a family that is known here: bert", f"model_type {family!r}", where)
     if (kind := values.get("position_embedding_type", "absolute")) != "absolute":
         raise InputError("Positions must be absolute", f"position_embedding_type {kind!r} in {where}", "Use another.")
+    if values.get("is_decoder") or values.get("add_cross_attention"):
+        raise InputError("A model must read in both directions", f"a decoder in {where}", "Use an encoder.")
     act = values.get("hidden_act", "gelu")
     if act not in _ACTIVATION_IN:
         known = ", ".join(_ACTIVATION_IN)

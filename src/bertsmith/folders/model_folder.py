@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from bertsmith.folders.config_json import OWN_SECTION, architecture, encoder_from_json, to_json
-from bertsmith.folders.tensors import HEADS, WEIGHTS, read_tensors
+from bertsmith.folders.tensors import HEADS, WEIGHTS, read_tensor_file, read_tensors
 from bertsmith.folders.weight_names import Names, bert_names, modern_name
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_json
@@ -21,6 +21,9 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 CONFIG = "config.json"
 _HEAD_PREFIXES = ("masked_language_model.", "next_sentence.")
 _MOST_SHOWN = 8
+_PROJECTION = "cls.predictions.decoder.weight"
+_PROJECTION_BIAS = "cls.predictions.decoder.bias"
+_BIAS = "cls.predictions.bias"
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,9 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
         theirs = names[ours]
         for name, part in zip(theirs, value.chunk(len(theirs)), strict=True):
             weights[name] = part.contiguous()
-    if published and "cls.predictions.bias" in weights and not config.heads.tie_embeddings:
+    if published and _BIAS in weights and not config.heads.tie_embeddings:
         # Untied, the reference class reads the bias under the projection's own name.
-        weights["cls.predictions.decoder.bias"] = weights["cls.predictions.bias"].clone()
+        weights[_PROJECTION_BIAS] = weights[_BIAS].clone()
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     if own_heads:
         save_file(own_heads, folder / HEADS, metadata={"format": "pt"})
@@ -90,13 +93,17 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
     values = read_config(folder)
     encoder = encoder_from_json(values, str(folder / CONFIG))
     tensors = {modern_name(name): value for name, value in read_tensors(folder).items()}
-    own_heads = load_file(folder / HEADS) if (folder / HEADS).is_file() else {}
+    own_heads = read_tensor_file(folder / HEADS) if (folder / HEADS).is_file() else {}
     prefix = "bert." if any(name.startswith("bert.") for name in tensors) else ""
     heads = _heads(values, tensors, prefix, folder)
     config = ModelConfig(encoder=encoder, heads=heads)
     _refuse_disagreeing_ties(config, tensors, prefix, folder)
     model = empty_model(config, attention=attention)
-    return ReadModel(model, tuple(_fill(model, bert_names(config, prefix), tensors, own_heads, folder)))
+    names = bert_names(config, prefix)
+    if _PROJECTION_BIAS in tensors:
+        # Where both names are there, the reference classes add the projection's own.
+        names["masked_language_model.bias"] = (_PROJECTION_BIAS,)
+    return ReadModel(model, tuple(_fill(model, names, tensors, own_heads, folder)))
 
 
 def read_tokenizer(folder: Path, *, vocab_size: int) -> Tokenizer:
@@ -131,26 +138,24 @@ def _heads(values: dict[str, Any], tensors: dict[str, Tensor], prefix: str, fold
     own = values.get(OWN_SECTION, {}).get("heads")
     if own:
         return HeadsConfig.parse(own, where=str(folder / CONFIG))
-    has_decoder = "cls.predictions.decoder.weight" in tensors
     return HeadsConfig(
         masked_language_model="cls.predictions.transform.dense.weight" in tensors,
-        tie_embeddings=not has_decoder or values.get("tie_word_embeddings", True),
+        tie_embeddings=values.get("tie_word_embeddings", True),
         pooler=f"{prefix}pooler.dense.weight" in tensors,
         next_sentence="cls.seq_relationship.weight" in tensors and f"{prefix}pooler.dense.weight" in tensors,
     )
 
 
 def _refuse_disagreeing_ties(config: ModelConfig, tensors: dict[str, Tensor], prefix: str, folder: Path) -> None:
-    decoder = tensors.get("cls.predictions.decoder.weight")
-    if decoder is None or not config.heads.tie_embeddings:
+    if not config.heads.tie_embeddings:
         return
-    embedding = tensors.get(f"{prefix}embeddings.word_embeddings.weight")
-    if embedding is not None and not torch.equal(decoder, embedding):
-        raise InputError(
-            "Tied weights must agree",
-            f"cls.predictions.decoder.weight differs from the token embedding in {folder}",
-            "Set tie_word_embeddings to false in config.json if the projection is meant to be apart.",
-        )
+    for name, twin in ((_PROJECTION, f"{prefix}embeddings.word_embeddings.weight"), (_PROJECTION_BIAS, _BIAS)):
+        if name in tensors and twin in tensors and not torch.equal(tensors[name], tensors[twin]):
+            raise InputError(
+                "Tied weights must agree",
+                f"{name} differs from {twin} in {folder}",
+                "Set tie_word_embeddings to false in config.json if the projection is meant to be apart.",
+            )
 
 
 def _fill(
@@ -181,7 +186,7 @@ def _fill(
             f"{len(missing)} missing in {folder}: {shown}",
             "Is it a model of another family, or written under other names?",
         )
-    known_doubles = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
+    known_doubles = {_PROJECTION, _PROJECTION_BIAS, _BIAS} if model.masked_language_model is not None else set()
     unused = sorted(
         name for name in tensors.keys() - used - known_doubles if not name.endswith("embeddings.position_ids")
     )

@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import torch
 from safetensors import SafetensorError
@@ -14,6 +14,8 @@ from bertsmith.foundation.errors import InputError
 WEIGHTS = "model.safetensors"
 HEADS = "bertsmith_heads.safetensors"
 _OLD_WEIGHTS = "pytorch_model.bin"
+# What the reader of old files raises, by where the damage is.
+_DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -24,13 +26,11 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     """
     for name in (WEIGHTS, _OLD_WEIGHTS):
         if (folder / name).is_file():
-            return _read(folder / name)
+            return read_tensor_file(folder / name)
         if (index := folder / f"{name}.index.json").is_file():
-            shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
             merged: dict[str, Tensor] = {}
-            for shard in shards:
-                # A shard's name is only ever a name: an index must not reach outside its folder.
-                merged |= _read(folder / Path(shard).name)
+            for shard in _shards(index):
+                merged |= read_tensor_file(folder / shard)
             return merged
     raise InputError(
         f"A model folder holds {WEIGHTS}",
@@ -39,18 +39,38 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     )
 
 
-def _read(path: Path) -> dict[str, Tensor]:
+def _shards(index: Path) -> list[str]:
+    try:
+        shards = sorted({str(shard) for shard in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InputError(
+            f"{index.name} must name the shard of each weight", f"{index}, which does not", "Fetch the folder anew."
+        ) from None
+    for shard in shards:
+        if shard == ".." or Path(shard).name != shard or PureWindowsPath(shard).name != shard:
+            raise InputError(
+                "A shard must lie in the folder of its index", f"{shard!r} in {index}", "Do not use this folder."
+            )
+    return shards
+
+
+def read_tensor_file(path: Path) -> dict[str, Tensor]:
+    """The weights in one file.
+
+    Raises:
+        InputError: if it is missing or damaged, or an old one holds more than tensors.
+    """
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
         loaded = torch.load(path, map_location="cpu", weights_only=True)
+        return {name: value for name, value in loaded.items() if isinstance(value, Tensor)}
     except FileNotFoundError:
         raise InputError(
             "Every shard that the index names must be there", f"no {path}", "Fetch the folder anew."
         ) from None
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        first_line = str(error).strip().splitlines()[0]
+    except (SafetensorError, pickle.UnpicklingError, *_DAMAGE) as error:
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
             "A weight file must be whole and hold tensors only", f"{path} ({first_line})", "Fetch the file anew."
         ) from None
-    return {name: value for name, value in loaded.items() if isinstance(value, Tensor)}

@@ -86,8 +86,9 @@ class HeadsConfig(Config):
 
     @property
     def as_published(self) -> bool:
-        """Whether the head over the vocabulary is one that the Hugging Face classes know."""
-        return self.mlm_head == "transform" and self.mlm_head_input == "last"
+        """Whether the head over the vocabulary is one that the Hugging Face classes know, or there is none."""
+        known = self.mlm_head == "transform" and self.mlm_head_input == "last"
+        return known or not self.masked_language_model
 
 
 class ModelConfig(Config):

@@ -3,6 +3,10 @@
 Embedding, linear layers, norms and loss see a plain ``[tokens, hidden]`` matrix. Only attention needs to know where
 sequences begin, and it finds it in the `AttentionLayout`: sequences of like length stand in a group, so that a group's
 padded view wastes little.
+
+Shapes come from a short list. Each new shape makes a CPU compile kernels and keep them, which for thousands of shapes
+costs gigabytes and most of the time; so lengths of groups are rounded up, and a batch may be filled up to a round number
+of tokens.
 """
 
 from dataclasses import dataclass, replace
@@ -12,8 +16,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-_MOST_WASTE = 0.125
-"""Share of padded rows beyond which a group of sequences is split in two."""
+_GROUP_LENGTHS = np.array([16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192])
+"""Lengths to which the sequences of a group are padded inside attention. Longer ones are padded to their own length."""
+_FILLING_LENGTH = 16
 
 
 @dataclass(frozen=True)
@@ -40,13 +45,11 @@ class AttentionLayout:
     def of(cls, sequence_starts: Int[np.ndarray, " bounds"]) -> "AttentionLayout":
         """The layout for sequences that begin and end at `sequence_starts`."""
         lengths = np.diff(sequence_starts)
-        order = np.argsort(lengths, kind="stable")
         groups: list[SequenceGroup] = []
         to_blocks: list[np.ndarray] = []
         from_blocks = np.empty(int(sequence_starts[-1]), np.int64)
         first_row = 0
-        for members in _groups_of_like_length(order, lengths):
-            longest = int(lengths[members[-1]])
+        for longest, members in _groups_of_like_length(lengths):
             columns = np.arange(longest)
             real = columns < lengths[members][:, None]
             # A padding row points at its sequence's first token: a real row, so that what attention computes there is
@@ -83,23 +86,14 @@ class AttentionLayout:
 
 
 def _groups_of_like_length(
-    order: Int[np.ndarray, " sequences"], lengths: Int[np.ndarray, " sequences"]
-) -> list[Int[np.ndarray, " members"]]:
-    """Cut sequences, ordered by length, into runs in which padding to the longest wastes little."""
-    groups: list[np.ndarray] = []
-    end = len(order)
-    while end > 0:
-        longest = int(lengths[order[end - 1]])
-        start, real = end, 0
-        while start > 0:
-            real_with_next = real + int(lengths[order[start - 1]])
-            rows = (end - start + 1) * longest
-            if real_with_next < (1 - _MOST_WASTE) * rows:
-                break
-            start, real = start - 1, real_with_next
-        groups.append(order[start:end])
-        end = start
-    return groups[::-1]
+    lengths: Int[np.ndarray, " sequences"],
+) -> list[tuple[int, Int[np.ndarray, " members"]]]:
+    """The length that each group of sequences is padded to, and the group's members; short groups first."""
+    if len(lengths) and (lengths == lengths[0]).all():
+        return [(int(lengths[0]), np.arange(len(lengths)))]
+    place = np.searchsorted(_GROUP_LENGTHS, lengths)
+    rounded = np.where(place < len(_GROUP_LENGTHS), _GROUP_LENGTHS[np.minimum(place, len(_GROUP_LENGTHS) - 1)], lengths)
+    return [(int(length), np.flatnonzero(rounded == length)) for length in np.unique(rounded)]
 
 
 @dataclass(frozen=True)
@@ -111,6 +105,8 @@ class PackedTokens:
     position_ids: Int[Tensor, " tokens"]
     sequence_starts: Int[Tensor, " sequences_plus_one"]
     layout: AttentionLayout
+    num_tokens: int
+    """Tokens of all sequences together; what follows them only fills up the shape."""
 
     def __post_init__(self) -> None:
         for name in ("token_ids", "segment_ids", "position_ids", "sequence_starts"):
@@ -132,6 +128,8 @@ class PackedTokens:
         segment_ids: Int[np.ndarray, " tokens"],
         sequence_starts: Int[np.ndarray, " sequences_plus_one"],
         position_ids: Int[np.ndarray, " tokens"] | None = None,
+        *,
+        multiple: int = 1,
     ) -> "PackedTokens":
         """Pack arrays.
 
@@ -140,22 +138,23 @@ class PackedTokens:
             segment_ids: 0 or 1 for each token.
             sequence_starts: first token of each sequence, and at the end the number of tokens.
             position_ids: place of each token in its sequence; counted from 0 where not given.
+            multiple: fill the tokens up to a multiple of this with a sequence of zeros that no count includes.
         """
         starts = np.asarray(sequence_starts, np.int64)
         if position_ids is None:
             position_ids = np.arange(len(token_ids)) - np.repeat(starts[:-1], np.diff(starts))
+        num_tokens = int(starts[-1])
+        filling = -num_tokens % multiple
+        # The filling attends to itself in pieces, so that it never makes a group of its own length.
+        filling_starts = num_tokens + np.append(np.arange(_FILLING_LENGTH, filling, _FILLING_LENGTH), filling)
         return cls(
-            torch.from_numpy(np.asarray(token_ids, np.int64)),
-            torch.from_numpy(np.asarray(segment_ids, np.int64)),
-            torch.from_numpy(np.asarray(position_ids, np.int64)),
+            torch.from_numpy(np.pad(np.asarray(token_ids, np.int64), (0, filling))),
+            torch.from_numpy(np.pad(np.asarray(segment_ids, np.int64), (0, filling))),
+            torch.from_numpy(np.pad(np.asarray(position_ids, np.int64), (0, filling))),
             torch.from_numpy(starts),
-            AttentionLayout.of(starts),
+            AttentionLayout.of(np.concatenate([starts, filling_starts]) if filling else starts),
+            num_tokens,
         )
-
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of all sequences together."""
-        return len(self.token_ids)
 
     @property
     def num_sequences(self) -> int:

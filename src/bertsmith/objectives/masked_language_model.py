@@ -24,7 +24,7 @@ class MaskedLanguageModel:
 
     def counts(self, batch: Batch) -> Counts:
         """Number of selected positions."""
-        return {TERM: len(batch.target_positions)}
+        return {TERM: batch.num_targets}
 
     def report(self, model: Model, batch: Batch, *, with_hits: bool) -> LossReport:
         """Loss and hits of a batch."""
@@ -49,4 +49,4 @@ def masked_tokens_report(
         with_hits=with_hits,
     )
     hits = {} if loss.hits is None else {TERM: loss.hits}
-    return LossReport({TERM: loss.total}, {TERM: len(batch.target_positions)}, hits)
+    return LossReport({TERM: loss.total}, {TERM: batch.num_targets}, hits)

@@ -24,7 +24,7 @@ class MaskedLanguageModelWithNextSentence:
 
     def counts(self, batch: Batch) -> Counts:
         """Number of selected positions, and of sequences."""
-        return {MLM_TERM: len(batch.target_positions), TERM: batch.packed.num_sequences}
+        return {MLM_TERM: batch.num_targets, TERM: batch.packed.num_sequences}
 
     def report(self, model: Model, batch: Batch, *, with_hits: bool) -> LossReport:
         """Losses and hits of a batch."""

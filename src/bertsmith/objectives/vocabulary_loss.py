@@ -39,6 +39,8 @@ def vocabulary_loss(
 ) -> VocabularyLoss:
     """Sum over rows of the cross-entropy of ``features @ projection.T + bias`` against `targets`.
 
+    A row whose target is below 0 asks for nothing: it adds no loss, no hit and no gradient.
+
     Matrix products run in autocast's type where autocast is on, everything else in fp32 at least. The result is
     differentiable once, in `features`, `projection` and `bias`.
     """
@@ -115,12 +117,14 @@ class _BlockedLoss(torch.autograd.Function):
             block_sums = logits.sub_(new_highest[:, None]).exp_().sum(1)
             sums = sums * (highest - new_highest).exp() + block_sums
             highest = new_highest
-        log_sums = highest + sums.log()
+        asked = targets >= 0
+        # An infinite sum makes every probability of a row 0, and with it its gradient.
+        log_sums = torch.where(asked, highest + sums.log(), torch.inf)
         ctx.save_for_backward(features, projection, bias, targets, log_sums)
         ctx.matrix_type, ctx.block_elements = matrix_type, block_elements
         hits = (best == targets).sum()
         ctx.mark_non_differentiable(hits)
-        return (log_sums - found).sum(), hits
+        return torch.where(asked, log_sums - found, 0.0).sum(), hits
 
     @staticmethod
     @torch.autograd.function.once_differentiable

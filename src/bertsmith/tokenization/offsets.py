@@ -65,18 +65,21 @@ class Aligner:
                 at += len(verbatim)
             first = len(parts)
             for cluster in _clusters(segment):
-                for part, normal in self._finest(cluster):
+                for number_in_cluster, (part, normal) in enumerate(self._finest(cluster)):
                     parts.append(normal)
-                    _extend(starts, ends, at, part, normal)
+                    if normal:
+                        _extend(starts, ends, at, part, normal)
+                    elif number_in_cluster and ends:  # What is removed goes with what it followed.
+                        ends[-1] = at + len(part)
                     at += len(part)
             if "".join(parts[first:]) != self._normalize(segment):
                 return None
         return NormalizedText("".join(parts), starts, ends)
 
     def _finest(self, cluster: str) -> list[tuple[str, str]]:
-        """The cluster and its normal form, cut after its invisible characters where that can be told."""
+        """The cluster and its normal form, with its invisible characters apart where that can be told."""
         whole = self._normal(cluster)
-        parts = _clusters(cluster, open_ended=False)
+        parts = _clusters(cluster, loosely=False) if len(cluster) > 1 else [cluster]
         if len(parts) == 1:
             return [(cluster, whole)]
         found: list[tuple[str, str]] = []
@@ -85,7 +88,7 @@ class Aligner:
             end = at + len(self._normal(part))
             if self._normal(part) != whole[at:end]:
                 return [(cluster, whole)]
-            # A joiner at the end of a part stays only for what follows it.
+            # Alone, a joiner goes; between letters it stays.
             while end < len(whole) and whole[end] in part and unicodedata.category(whole[end]) == "Cf":
                 end += 1
             found.append((part, whole[at:end]))
@@ -129,20 +132,22 @@ def _kept(cluster: str, normal: str) -> list[int]:
     return [0, *found[1:]] if found else []
 
 
-def _clusters(text: str, *, open_ended: bool = True) -> list[str]:
+def _clusters(text: str, *, loosely: bool = True) -> list[str]:
     """Cut before every character that does not belong with the one before it.
 
     Args:
         text: what to cut.
-        open_ended: whether an invisible character also draws in the one after it.
+        loosely: whether invisible characters and tatweel belong with the one before, and draw in the one after.
     """
     cuts = [0]
     opened = False
     for at, character in enumerate(text):
         joins, opens = (False, False) if " " <= character <= "~" else _joining(character)
+        if not loosely and (opens or character == _TATWEEL):
+            joins = False
         if at and not joins and not opened:
             cuts.append(at)
-        opened = opens and open_ended
+        opened = opens and loosely
     return [text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)] if text else []
 
 
