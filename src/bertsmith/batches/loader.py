@@ -45,7 +45,8 @@ class PretrainingLoader:
         examples_of_epoch: the examples of an epoch.
         sequence_format: how text is framed.
         masking: how tokens are selected and hidden.
-        batch_tokens: real tokens in a batch, special ones included; a batch differs from it by less than a sequence.
+        batch_tokens: real tokens in a batch, special ones included. Batches of an epoch differ by less than a sequence
+            from its mean, which is `batch_tokens` or a little more: as many batches as fill it share all tokens.
         micro_batch_tokens: most tokens in one forward pass; a batch with more is cut into several.
         seed: decides order and masks.
     """
@@ -128,10 +129,14 @@ class PretrainingLoader:
 def _micro_bounds(sequence_starts: Int[np.ndarray, " bounds"], most: int) -> list[tuple[int, int]]:
     """Cut sequences into runs of at most `most` tokens each, as even as can be; one sequence at least."""
     total = int(sequence_starts[-1])
+    most = max(most, int(np.diff(sequence_starts).max(initial=0)))
     parts = -(-total // most)
-    wanted = np.arange(1, parts) * total / parts
-    cuts = np.unique(np.concatenate([[0], np.searchsorted(sequence_starts, wanted), [len(sequence_starts) - 1]]))
-    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+    while True:
+        wanted = np.arange(1, parts) * total / parts
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(sequence_starts, wanted), [len(sequence_starts) - 1]]))
+        if np.diff(sequence_starts[cuts]).max(initial=0) <= most:
+            return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        parts += 1
 
 
 def _batch_part(
@@ -144,7 +149,7 @@ def _batch_part(
     token_ids, target_positions, target_ids = masked
     begin, stop = int(framed.sequence_starts[first]), int(framed.sequence_starts[end])
     targets = slice(*np.searchsorted(target_positions, (begin, stop)))
-    num_targets = targets.stop - targets.start
+    num_targets = int(targets.stop - targets.start)
     filling = (0, -num_targets % _TARGET_MULTIPLE)
     return Batch(
         PackedTokens.build(

@@ -1,11 +1,16 @@
 """Checkpoints: a model folder plus the training state, whole or absent, never a pickle."""
 
+import contextlib
 import json
+import os
+import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -73,12 +78,13 @@ class CheckpointStore:
             InputError: if the disk is full; earlier checkpoints are untouched.
         """
         folder = self.root / f"{_PREFIX}{state.step:08d}"
-        with new_folder(folder, seal={"kind": "checkpoint", "step": state.step}) as temporary:
+        seal = {"kind": "checkpoint", "step": state.step}
+        with new_folder(folder, seal=seal) as temporary, _write_errors_of_the_system():
             write_model(temporary, model, tokenizer)
             tensors = {name: tensor.detach().to("cpu").contiguous() for name, tensor in state.tensors.items()}
             save_file(tensors, temporary / _TENSORS)
             write_json(temporary / _STATE, state.values)
-        self._prune(best_step)
+        self._prune(state.step, best_step)
         return Checkpoint(folder, state.step)
 
     def newest(self) -> Checkpoint | None:
@@ -94,12 +100,29 @@ class CheckpointStore:
         return None
 
     def _folders(self) -> list[Path]:
-        return sorted(path for path in self.root.glob(f"{_PREFIX}*") if path.is_dir())
+        """Folders of checkpoints, the oldest first; a copy that a person made under another name is left alone."""
+        named = (path for path in self.root.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdecimal())
+        return sorted((path for path in named if path.is_dir()), key=_step)
 
-    def _prune(self, best_step: int | None) -> None:
-        for folder in self._folders()[: -self._keep]:
+    def _prune(self, written_step: int, best_step: int | None) -> None:
+        # The run went on from before a later checkpoint because that one is damaged: it must not count as kept.
+        later = [folder for folder in self._folders() if _step(folder) > written_step]
+        older = [folder for folder in self._folders() if _step(folder) <= written_step][: -self._keep]
+        for folder in later + older:
             if _step(folder) != best_step:
                 _remove(folder)
+
+
+@contextlib.contextmanager
+def _write_errors_of_the_system() -> Iterator[None]:
+    """Give an error of the tensor library that the operating system caused its number back, a full disk's above all."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _step(folder: Path) -> int:

@@ -22,7 +22,7 @@ text_commands.register(app)
 use_commands.register(app)
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool | None) -> None:
     if wanted:
         typer.echo(__version__)
         raise typer.Exit
@@ -31,8 +31,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+        bool | None, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = None,
 ) -> None:
     pass
 

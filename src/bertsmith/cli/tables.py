@@ -10,22 +10,29 @@ from rich.table import Table
 
 from bertsmith.tokenization.report import TokenizerReport
 
+_LONGEST_SHOWN = 24
+
 
 def script_table(found: TokenizerReport) -> None:
     """A tokenizer's report as a table on standard output."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("script", "words", "pieces a word", "unknown pieces", "unknown words", "longest words"):
-        table.add_column(heading, justify="left" if heading in ("script", "longest words") else "right")
-    for script in (found.overall, *found.by_script):
+    for heading in ("script", "words", "pieces a word", "unknown pieces", "unknown words"):
+        table.add_column(heading, justify="left" if heading == "script" else "right")
+    for name, counts in {**found.by_script, "all": found.overall}.items():
         table.add_row(
-            script.script,
-            f"{script.num_words:,}",
-            f"{script.pieces_per_word:.2f}",
-            f"{script.unknown_share:.2%}",
-            f"{script.num_unknown_words:,}",
-            ", ".join(word if len(word) <= 24 else f"{word[:24]}…" for word in script.longest_words[:3]),
+            name,
+            f"{counts.num_words:,}",
+            f"{counts.pieces_per_word:.2f}",
+            f"{counts.unknown_share:.2%}",
+            f"{counts.num_unknown_words:,}",
         )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    longest = (word if len(word) <= _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]}…" for word in found.longest_words)
+    # What stands in a text is not markup.
+    console.print(f"\nlongest words: {', '.join(longest)}", markup=False, highlight=False)
+    if found.num_words_too_long:
+        console.print(f"unknown because they are too long: {found.num_words_too_long:,} words")
 
 
 @contextlib.contextmanager

@@ -75,7 +75,7 @@ def train(
     tokenizer = train_tokenizer_run(sources, out, config, text_config(layout, text))
     found = {"folder": str(out), "vocab_size": tokenizer.vocab_size}
     if tokenizer.summary is not None:
-        found |= asdict(tokenizer.summary)
+        found |= tokenizer.summary.model_dump()
     result(found, as_json=as_json)
 
 

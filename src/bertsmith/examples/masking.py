@@ -5,11 +5,11 @@ token is decided by a draw, so that the mean rate is exact.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from bertsmith.foundation.config import Config
 
@@ -28,14 +28,12 @@ class MaskingConfig(Config):
     selection: Literal["exact", "bernoulli"] = "exact"
     """exact: rate x eligible tokens of a sequence, rounded by a draw. bernoulli: each token by itself."""
 
-    @model_validator(mode="before")
+    @field_validator("mask_rate", "mask_token_share", "random_token_share", mode="before")
     @classmethod
-    def _rate_is_a_share(cls, values: dict[str, object]) -> dict[str, object]:
-        for name in ("mask_rate", "mask_token_share", "random_token_share"):
-            value = values.get(name)
-            if isinstance(value, int | float) and 1 < value <= 100:
-                raise ValueError(f"{name} must lie in [0, 1]. Received: {name}={value}. Did you mean {value / 100:g}?")
-        return values
+    def _share_is_no_percentage(cls, value: Any) -> Any:
+        if isinstance(value, int | float) and 1 < value <= 100:
+            raise ValueError(f"must lie in [0, 1] (Did you mean {value / 100:g}?)")
+        return value
 
     @model_validator(mode="after")
     def _shares_fit(self) -> "MaskingConfig":

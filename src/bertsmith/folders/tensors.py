@@ -1,12 +1,15 @@
 """Weights on disk: safetensors, whole or in shards, and old PyTorch files that are never unpickled freely."""
 
+import errno
 import json
+import os
 import pickle
+import re
 from pathlib import Path, PureWindowsPath
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bertsmith.foundation.errors import InputError
@@ -14,6 +17,24 @@ from bertsmith.foundation.errors import InputError
 WEIGHTS = "model.safetensors"
 HEADS = "bertsmith_heads.safetensors"
 _OLD_WEIGHTS = "pytorch_model.bin"
+_WINDOWS_DISK_FULL = 112
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors on the CPU as a safetensors file.
+
+    Raises:
+        OSError: if the disk is full or anything else keeps the file from being written.
+    """
+    try:
+        save_file(tensors, path, metadata={"format": "pt"})
+    except SafetensorError as error:
+        # The library tells the system's error in words alone.
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        if found is None:
+            raise
+        number = errno.ENOSPC if os.name == "nt" and int(found[1]) == _WINDOWS_DISK_FULL else int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 # What the reader of old files raises, by where the damage is.
 _DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bertsmith.model.blocked_attention import blocked_attention
 from bertsmith.model.config import EncoderConfig
 from bertsmith.model.packed import AttentionLayout, SequenceGroup
 
@@ -75,35 +76,36 @@ class SelfAttention(nn.Module, ABC):
         rows = _to_blocks(self.query_key_value(hidden), layout)
         sizes = [group.sequences * group.longest for group in layout.groups]
         contexts = [
-            self._attend_in_block(block, group) for block, group in zip(rows.split(sizes), layout.groups, strict=True)
+            self._attend(block.view(group.sequences, group.longest, 3, self.num_heads, self.head_size), group)
+            for block, group in zip(rows.split(sizes), layout.groups, strict=True)
         ]
-        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts)
-        return self.output(_from_blocks(context, layout))
-
-    def _attend_in_block(
-        self, rows: Float[Tensor, "rows three_hidden"], group: SequenceGroup
-    ) -> Float[Tensor, "rows hidden"]:
-        block = rows.view(group.sequences, group.longest, 3, self.num_heads, self.head_size)
-        query, key, value = block.permute(2, 0, 3, 1, 4).unbind(0)
-        context = self._attend(query, key, value, group)
-        return context.transpose(1, 2).reshape(rows.shape[0], -1)
+        flat = [context.reshape(size, -1) for context, size in zip(contexts, sizes, strict=True)]
+        return self.output(_from_blocks(flat[0] if len(flat) == 1 else torch.cat(flat), layout))
 
     @abstractmethod
     def _attend(
-        self,
-        query: Float[Tensor, "sequences heads longest head_size"],
-        key: Float[Tensor, "sequences heads longest head_size"],
-        value: Float[Tensor, "sequences heads longest head_size"],
-        group: SequenceGroup,
-    ) -> Float[Tensor, "sequences heads longest head_size"]: ...
+        self, query_key_value: Float[Tensor, "sequences longest 3 heads head_size"], group: SequenceGroup
+    ) -> Float[Tensor, "sequences longest heads head_size"]: ...
 
 
 class FusedSelfAttention(SelfAttention):
-    """Attention by torch's own kernel, which never holds the weights of a whole head."""
+    """Attention by the fastest kernel there is, none of which holds the weights of a whole batch.
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, group: SequenceGroup) -> Tensor:
+    On a CPU, torch's kernel is the fastest forward, but its backward in bf16 takes ten times as long as matrix products
+    do; so where a gradient is wanted there, our own takes over.
+    """
+
+    def _attend(
+        self, query_key_value: Float[Tensor, "sequences longest 3 heads head_size"], group: SequenceGroup
+    ) -> Float[Tensor, "sequences longest heads head_size"]:
         dropout = self.weights_dropout if self.training else 0.0
-        return functional.scaled_dot_product_attention(query, key, value, attn_mask=group.key_mask, dropout_p=dropout)
+        if query_key_value.is_cpu and query_key_value.requires_grad:
+            return blocked_attention(query_key_value, group.key_mask, dropout)
+        query, key, value = query_key_value.transpose(1, 3).unbind(2)
+        context = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=group.key_mask, dropout_p=dropout
+        )
+        return context.transpose(1, 2)
 
 
 class RecordingSelfAttention(SelfAttention):
@@ -119,13 +121,16 @@ class RecordingSelfAttention(SelfAttention):
         self.recorded = []
         return super().forward(hidden, layout)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, group: SequenceGroup) -> Tensor:
+    def _attend(
+        self, query_key_value: Float[Tensor, "sequences longest 3 heads head_size"], group: SequenceGroup
+    ) -> Float[Tensor, "sequences longest heads head_size"]:
+        query, key, value = query_key_value.transpose(1, 3).unbind(2)
         scores = query @ key.transpose(-1, -2) / self.head_size**0.5
         if group.key_mask is not None:
             scores = scores.masked_fill(~group.key_mask, torch.finfo(scores.dtype).min)
         weights = scores.softmax(-1)
         self.recorded.append(weights.detach())
-        return functional.dropout(weights, self.weights_dropout, self.training) @ value
+        return (functional.dropout(weights, self.weights_dropout, self.training) @ value).transpose(1, 2)
 
 
 ATTENTION: dict[AttentionKind, type[SelfAttention]] = {

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch.nn import functional
 
 from bertsmith.batches.batch import Batch
@@ -36,7 +37,8 @@ class MaskedLanguageModelWithNextSentence:
         inputs = model.head_input(batch.packed)
         masked = masked_tokens_report(model, inputs, batch, with_hits=with_hits)
         last = inputs[:, -model.config.encoder.hidden_size :]
-        logits = model.next_sentence(model.pooled(last, batch.packed)).float()
+        logits = model.next_sentence(model.pooled(last, batch.packed))
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         labels = batch.next_sentence_labels
         total = functional.cross_entropy(logits, labels, reduction="sum")
         hits = dict(masked.hits)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -48,6 +48,7 @@ def add_counts(counts: Iterable[Counts]) -> Counts:
     return total
 
 
+@runtime_checkable
 class Objective(Protocol):
     """What a model is trained to do."""
 

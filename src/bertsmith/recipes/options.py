@@ -58,6 +58,14 @@ class PretrainConfig(Config):
     training: TrainingConfig = TrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """Plain values from which the same run can be begun again; a size that the text decides is left out."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        if "vocab_size" not in self.tokenizer.model_fields_set:
+            del values["tokenizer"]["vocab_size"]
+        return values
+
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Settings out of a TOML file, such as a run's `run.toml`.

@@ -79,6 +79,7 @@ def pretrain_run(
     started_at = time.monotonic()
     folder = Path(out)
     if restart and (folder / "run.toml").is_file():
+        _refuse_early(config)  # A slip of the pen must not cost the earlier run.
         shutil.rmtree(folder)
     run = RunFolder(folder, config)
     if run.is_finished:
@@ -87,6 +88,18 @@ def pretrain_run(
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
+    with run.absent_if_refused():
+        return _train(config, run, device, started_at, observers, notify)
+
+
+def _train(
+    config: PretrainConfig,
+    run: RunFolder,
+    device: Device,
+    started_at: float,
+    observers: Sequence[Observer],
+    notify: Notify,
+) -> Run:
     run.write(run.record() | {"precision": device.precision})
     corpus, tokenizer = _corpus(config, run, notify)
     for warning in corpus.warnings:
@@ -124,6 +137,7 @@ def _refuse_early(config: PretrainConfig) -> None:
     """Refuse what can be refused before anything is read or written."""
     refuse_mixed_sources(config.sources)
     refuse_unknown_start(config.model)
+    choose_device(config.runtime.device, "fp32")
     positions = positions_of(config.model)
     if config.max_length > positions:
         raise InputError(
@@ -282,7 +296,7 @@ def _finish(
     metrics: dict[str, float],
 ) -> Run:
     record = run.record() | {"steps": state.step, "tokens": state.tokens, "metrics": metrics}
-    write_file(run.report, run_report(run.path.name, config.model_dump(mode="json"), record, read_log(run.log)))
+    write_file(run.report, run_report(run.path.name, config.written, record, read_log(run.log)))
     run.write(record)
     with new_folder(run.model, seal={"kind": "model"}) as temporary:
         write_model(temporary, state.model, tokenizer)

@@ -1,15 +1,17 @@
 """The folder of a run: what ran, whether it can go on, whether it is done."""
 
+import contextlib
+import shutil
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, remove_leftovers, write_file
-from bertsmith.recipes.options import read_settings
+from bertsmith.recipes.options import PretrainConfig, read_settings
 
 _RUN = "run.toml"
 _FREE = ("runtime",)
@@ -27,7 +29,7 @@ class RunFolder:
         InputError: if the folder holds another run, or anything else.
     """
 
-    def __init__(self, path: Path, config: Config) -> None:
+    def __init__(self, path: Path, config: PretrainConfig) -> None:
         self.path = path
         self._config = config
         if path.exists() and not path.is_dir():
@@ -85,13 +87,27 @@ class RunFolder:
     def write(self, record: dict[str, Any]) -> None:
         """Write `run.toml`: the settings and the record. A run can be begun from it again."""
         self.path.mkdir(parents=True, exist_ok=True)
-        values = self._config.model_dump(mode="json", exclude_none=True)
-        write_file(self.path / _RUN, tomli_w.dumps(values | {"record": record}))
+        write_file(self.path / _RUN, tomli_w.dumps(self._config.written | {"record": record}))
+
+    @contextlib.contextmanager
+    def absent_if_refused(self) -> Iterator[None]:
+        """Where the block refuses its input, the folder is as it was before, if it did not hold this run already.
+
+        So the command can be mended and given again. A run that has a checkpoint stays.
+        """
+        is_new, stood = not (self.path / _RUN).is_file(), self.path.is_dir()
+        try:
+            yield
+        except InputError:
+            if is_new and not any(self.checkpoints.glob("step-*")):
+                shutil.rmtree(self.path, ignore_errors=True)
+                if stood:
+                    self.path.mkdir()
+            raise
 
     def _refuse_another_run(self) -> None:
         before = read_settings(self.path / _RUN)
-        now = self._config.model_dump(mode="json", exclude_none=True)
-        before, now = _leaves(before), _leaves(now)
+        before, now = _leaves(before), _leaves(self._config.written)
         different = [
             f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}"
             for key in sorted(before.keys() | now.keys())

@@ -70,7 +70,8 @@ def positions_of(choice: ModelChoice) -> int:
         return preset(choice.start, vocab_size=1).max_position_embeddings
     folder = Path(choice.start)
     values = read_config(folder) if folder.is_dir() else _json(folder)
-    return encoder_from_json(values, choice.start).max_position_embeddings
+    # A config without a vocabulary leaves its size to the tokenizer.
+    return encoder_from_json({"vocab_size": 1, **values}, choice.start).max_position_embeddings
 
 
 def _fresh_encoder(choice: ModelChoice, tokenizer: Tokenizer) -> EncoderConfig:

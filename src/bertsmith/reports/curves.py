@@ -72,7 +72,7 @@ def _ticks(lowest: float, highest: float) -> list[float]:
     if highest <= lowest:
         highest = lowest + (abs(lowest) or 1.0)
     rough = (highest - lowest) / 5
-    magnitude = 10 ** math.floor(math.log10(rough))
+    magnitude = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough)
     first, last = math.floor(lowest / step), math.ceil(highest / step)
     return [round(number * step, 12) for number in range(first, last + 1)]

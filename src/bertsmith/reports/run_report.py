@@ -70,8 +70,8 @@ def _figures(record: dict[str, Any], metrics: dict[str, float]) -> str:
 
 
 def _loss_chart(record: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
-    train = [(entry["step"], entry["loss"]) for entry in log if entry["kind"] == "train"]
-    validation = [(entry["step"], entry["loss"]) for entry in log if entry["kind"] == "validation"]
+    train = [(float(entry["step"]), entry["loss"]) for entry in log if entry["kind"] == "train"]
+    validation = [(float(entry["step"]), entry["loss"]) for entry in log if entry["kind"] == "validation"]
     curves = [Curve("training", train, "--train"), Curve("validation", validation, "--validation")]
     if "context_free_loss" in record and train:
         level = record["context_free_loss"]
@@ -81,7 +81,7 @@ def _loss_chart(record: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
 
 
 def _rate_chart(log: Sequence[dict[str, Any]]) -> str:
-    rates = [(entry["step"], entry["learning_rate"]) for entry in log if entry["kind"] == "train"]
+    rates = [(float(entry["step"]), entry["learning_rate"]) for entry in log if entry["kind"] == "train"]
     return line_chart([Curve("learning rate", rates, "--train")], x_label="step", y_label="rate", height=160)
 
 

@@ -1,7 +1,7 @@
 """What a run tells while it goes on. Observers receive events and never print."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class CheckpointWritten:
 Event = RunStarted | Progress | StepsDecided | Validated | Sampled | CheckpointWritten
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Something that is told of events."""
 

@@ -53,7 +53,8 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     entries: list[dict[str, Any]] = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
+    # The cut may have gone through a letter, so bytes are parted into lines and not text.
+    for line in path.read_bytes().split(b"\n"):
         try:
             entries.append(json.loads(line))
         except ValueError:

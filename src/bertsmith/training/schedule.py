@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from bertsmith.training.config import ScheduleConfig
 
@@ -72,7 +73,7 @@ class StepBudget:
             self.decisions.append((step, total))
         return changed
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """Plain values for the training state."""
         return {
             "total_steps": self.total_steps,
@@ -83,8 +84,12 @@ class StepBudget:
         }
 
     @classmethod
-    def from_json(cls, values: dict[str, object]) -> "StepBudget":
+    def from_json(cls, values: dict[str, Any]) -> "StepBudget":
         """The budget as it was."""
-        fields = dict(values)
-        fields["_reviews_done"] = fields.pop("reviews_done")
-        return cls(**fields)  # pyright: ignore[reportArgumentType]
+        return cls(
+            total_steps=values["total_steps"],
+            seconds=values["seconds"],
+            reserved_seconds=values["reserved_seconds"],
+            decisions=[(step, total) for step, total in values["decisions"]],
+            _reviews_done=values["reviews_done"],
+        )

@@ -1,0 +1,86 @@
+"""What the benchmarks share: runs in turn, medians, floors, and the JSON that is committed."""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+
+RESULTS = Path(__file__).parent.parent / "docs" / "benchmarks"
+
+
+def in_turn(runs: Mapping[str, Callable[[], object]], *, rounds: int, warmup: int = 2) -> dict[str, list[float]]:
+    """Seconds of each run, A B A B …, after some rounds that are not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(warmup + rounds):
+        for name, run in runs.items():
+            started_at = time.perf_counter()
+            run()
+            if number >= warmup:
+                seconds[name].append(time.perf_counter() - started_at)
+    return seconds
+
+
+def matrix_rate(dtype: torch.dtype, size: int = 2048, rounds: int = 5) -> float:
+    """Floating-point operations a second of a large matrix product."""
+    matrix = torch.randn(size, size).to(dtype)
+    seconds = in_turn({"product": lambda: matrix @ matrix}, rounds=rounds)["product"]
+    return 2 * size**3 / statistics.median(seconds)
+
+
+def copy_rate(megabytes: int = 256, rounds: int = 5) -> float:
+    """Bytes a second, read and written together, of a copy that no cache holds."""
+    source = torch.ones(megabytes << 18)
+    target = torch.empty_like(source)
+    seconds = in_turn({"copy": lambda: target.copy_(source)}, rounds=rounds)["copy"]
+    return 2 * source.numel() * 4 / statistics.median(seconds)
+
+
+def machine() -> dict[str, Any]:
+    """What a reader must know of where this was measured."""
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").is_file():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        model = names[0] if names else model
+    return {
+        "processor": model,
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "date": date.today().isoformat(),
+        "commit": _commit(),
+    }
+
+
+def write(name: str, values: dict[str, Any]) -> Path:
+    """Write the JSON of a benchmark and print it."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    text = json.dumps({"machine": machine(), **values}, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+    print(text)
+    return path
+
+
+def summary(seconds: list[float]) -> dict[str, float]:
+    """Median, fastest and slowest, in milliseconds."""
+    return {
+        "median_ms": round(1e3 * statistics.median(seconds), 2),
+        "min_ms": round(1e3 * min(seconds), 2),
+        "max_ms": round(1e3 * max(seconds), 2),
+    }
+
+
+def _commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"

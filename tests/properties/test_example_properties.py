@@ -1,0 +1,79 @@
+"""Examples of any corpus: every token once, nothing across documents, nothing longer than its room."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertsmith.examples.pretraining import document_sentences
+from bertsmith.examples.sentence_pairs import sentence_pairs
+from bertsmith.foundation.random_streams import random_stream
+from made_corpora import made_split
+
+_documents = st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=12), min_size=1, max_size=8)
+_several_documents = st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=12), min_size=2, max_size=8)
+
+
+def _greedy(documents: list[list[int]], room: int) -> list[int]:
+    """Lengths of the examples, made sentence by sentence."""
+    lengths: list[int] = []
+    for document in documents:
+        gathered = 0
+        for sentence in document:
+            parts = [room] * (sentence // room) + ([sentence % room] if sentence % room else [])
+            for part in parts:
+                if gathered + part > room:
+                    lengths.append(gathered)
+                    gathered = 0
+                gathered += part
+        lengths.append(gathered)
+    return lengths
+
+
+@given(_documents, st.integers(1, 40))
+def test_document_sentences_hold_every_token_once_and_in_order(documents: list[list[int]], room: int) -> None:
+    split = made_split(documents)
+    examples = document_sentences(split, room)
+    assert examples.first_starts[0] == 0
+    assert np.array_equal(examples.first_starts[1:], examples.first_ends[:-1])
+    assert examples.first_ends[-1] == split.num_tokens
+    assert np.array_equal(examples.second_starts, examples.second_ends)
+    assert examples.next_sentence_labels is None
+    assert examples.text_lengths.min() >= 1
+    assert examples.text_lengths.max() <= room
+
+
+@given(_documents, st.integers(1, 40))
+def test_document_sentences_are_greedy_and_stop_at_documents(documents: list[list[int]], room: int) -> None:
+    examples = document_sentences(made_split(documents), room)
+    assert examples.text_lengths.tolist() == _greedy(documents, room)
+
+
+@given(_several_documents, st.integers(2, 60), st.integers(0, 2**63))
+def test_sentence_pairs_fit_and_their_labels_are_true(documents: list[list[int]], room: int, seed: int) -> None:
+    split = made_split(documents)
+    pairs = sentence_pairs(split, room, random_stream(seed, "pairs"))
+    labels = pairs.next_sentence_labels
+    assert labels is not None
+    assert set(labels.tolist()) <= {0, 1}
+    assert (pairs.first_ends > pairs.first_starts).all()
+    assert (pairs.second_ends > pairs.second_starts).all()
+    assert pairs.text_lengths.max() <= room
+    document_bounds = split.sentence_starts[split.document_starts]
+    first = np.searchsorted(document_bounds, pairs.first_starts, side="right")
+    second = np.searchsorted(document_bounds, pairs.second_starts, side="right")
+    for starts, ends in ((pairs.first_starts, pairs.first_ends), (pairs.second_starts, pairs.second_ends)):
+        # A segment ends in the document where it begins.
+        assert np.array_equal(
+            np.searchsorted(document_bounds, starts, side="right"),
+            np.searchsorted(document_bounds, ends, side="left"),
+        )
+    assert np.array_equal(labels == 1, first != second)
+    follows = labels == 0
+    assert (pairs.second_starts[follows] >= pairs.first_ends[follows]).all()
+
+
+@given(_several_documents, st.integers(2, 60), st.integers(0, 2**63))
+def test_sentence_pairs_are_a_function_of_the_stream(documents: list[list[int]], room: int, seed: int) -> None:
+    first, second = (sentence_pairs(made_split(documents), room, random_stream(seed, "pairs")) for _ in range(2))
+    for name in ("first_starts", "first_ends", "second_starts", "second_ends", "next_sentence_labels"):
+        assert np.array_equal(getattr(first, name), getattr(second, name))
