@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ _VERBS = ("sees", "likes", "finds", "follows", "hears", "knows", "meets", "leave
 _SYLLABLES = ("ba", "den", "fi", "gor", "hul", "ka", "lem", "mi", "nos", "pra", "ru", "sil", "ta", "ven", "wo", "zu")
 _ARABIC_ANIMALS = ("القط", "الكلب", "الحصان", "الديك")
 _ARABIC_PLACES = ("البيت", "الحديقة", "النهر", "السوق")
+_GRAMMAR = re.compile(r"^error: \S.+\. Received: .+\. .+[.?`!]$", re.MULTILINE | re.DOTALL)
 TINY_MODEL = {
     "model_type": "bert",
     "hidden_size": 32,
@@ -93,24 +95,28 @@ class FinishedRun:
         return self.folder / "model"
 
 
+def pretraining(text: Path, model: Path, folder: Path, objective: str) -> tuple[str, ...]:
+    """The command that pre-trains the tiny model for a dozen steps."""
+    chosen = ("--out", folder, "--model", model, "--objective", objective)
+    return tuple(map(str, ("pretrain", text, *chosen, *TINY_SETTINGS, "--json")))
+
+
 def pretrained(text: Path, model: Path, folder: Path, objective: str) -> FinishedRun:
-    """Pre-train the tiny model for a dozen steps."""
-    arguments = (
-        "pretrain",
-        text,
-        "--out",
-        folder,
-        "--model",
-        model,
-        "--objective",
-        objective,
-        *TINY_SETTINGS,
-        "--json",
-    )
-    plain = tuple(map(str, arguments))
-    outcome = command(*plain)
+    """Run it."""
+    arguments = pretraining(text, model, folder, objective)
+    outcome = command(*arguments)
     assert outcome.code == 0, outcome.err
-    return FinishedRun(folder, plain, outcome)
+    return FinishedRun(folder, arguments, outcome)
+
+
+def refused(outcome: Outcome, *parts: str) -> None:
+    """Exit code 2, nothing on standard output, and a message in the grammar that holds `parts`."""
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    assert _GRAMMAR.search(outcome.err.strip()), outcome.err
+    assert "Traceback" not in outcome.err
+    for part in parts:
+        assert part in outcome.err
 
 
 def one_sequence(token_ids: list[int], segment_ids: list[int]) -> PackedTokens:

@@ -1,31 +1,17 @@
 """What cannot be used is refused by its rule, what was received and what to do, and nothing is left behind."""
 
-import errno
 import json
-import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import TINY_MODEL, FinishedRun, Outcome, small_text
+from command_line import TINY_MODEL, FinishedRun, Outcome, refused, small_text
 from tokenizers import Tokenizer as LibraryTokenizer
 
 Command = Callable[..., Outcome]
 Listing = Callable[[], dict[str, bytes | None]]
-_GRAMMAR = re.compile(r"^error: \S.+\. Received: .+\. .+[.?`!]$", re.MULTILINE | re.DOTALL)
 SMALL = ("--max-length", "32", "--batch-tokens", "512", "--steps", "2", "--set", "corpus.workers=1")
-
-
-def refused(outcome: Outcome, *parts: str) -> None:
-    """Exit code 2, nothing on standard output, and a message in the grammar that holds `parts`."""
-    assert outcome.code == 2, outcome
-    assert outcome.out == ""
-    assert _GRAMMAR.search(outcome.err.strip()), outcome.err
-    assert "Traceback" not in outcome.err
-    for part in parts:
-        assert part in outcome.err
 
 
 @pytest.fixture
@@ -257,48 +243,4 @@ def test_using_a_model_wrongly_is_refused(work: Path, command: Command, listing:
     refused(command("verify", work / "lost"), "lost")
     refused(command("verify", work / "bare"), "manifest.json")
     refused(command("tokenizer", "report", work / "lost", work / "good.txt"), "lost")
-    assert listing() == before
-
-
-def _full_after(monkeypatch: pytest.MonkeyPatch, num_syncs: int) -> None:
-    """From the given call of `os.fsync` on, the disk is full."""
-    left = [num_syncs]
-    sync = os.fsync
-
-    def full(descriptor: int) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        sync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", full)
-
-
-@pytest.mark.parametrize("num_syncs", [0, 2, 8])
-def test_a_disk_that_fills_up_while_a_run_begins_leaves_nothing(
-    num_syncs: int, work: Path, command: Command, listing: Listing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = listing()
-    _full_after(monkeypatch, num_syncs)
-    arguments = ("pretrain", work / "good.txt", "--out", work / "out", "--model", work / "config.json", *SMALL)
-    refused(command(*arguments), "no space left", "Free some space")
-    assert listing() == before
-
-
-@pytest.mark.parametrize("verb", ["tokenizer", "prepare"])
-def test_a_full_disk_leaves_no_tokenizer_and_no_corpus(
-    verb: str,
-    work: Path,
-    command: Command,
-    listing: Listing,
-    monkeypatch: pytest.MonkeyPatch,
-    mlm_run: FinishedRun,
-) -> None:
-    before = listing()
-    _full_after(monkeypatch, 0)
-    arguments = {
-        "tokenizer": ("tokenizer", "train", work / "good.txt", "--vocab-size", "384"),
-        "prepare": ("prepare", work / "good.txt", "--tokenizer", mlm_run.folder / "tokenizer", "--workers", "1"),
-    }
-    refused(command(*arguments[verb], "--out", work / "out"), "no space left")
     assert listing() == before

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 
 from bertsmith.checkpoints import checkpoint as module
 from bertsmith.checkpoints.checkpoint import CheckpointStore, TrainingState
-from bertsmith.folders import model_folder
+from bertsmith.folders import tensors
 from bertsmith.foundation import files
 from bertsmith.foundation.errors import InputError
 from made_corpora import made_model, made_tokenizer
@@ -30,7 +30,7 @@ from bertsmith.foundation import files
 tokenizer = made_tokenizer()
 places = {
     "model": (module, "write_model"),
-    "tensors": (module, "save_file"),
+    "tensors": (module, "write_tensors"),
     "state": (module, "write_json"),
     "seal": (files, "file_sums"),
     "swap": (files, "_swap_in"),
@@ -47,8 +47,8 @@ def die_half_way(function):
     def dying(*arguments, **named):
         if function.__name__ == "_remove":
             (arguments[0] / files.MANIFEST).unlink()
-        elif function.__name__ == "save_file":
-            Path(arguments[1]).write_bytes(b"half")
+        elif function.__name__ == "write_tensors":
+            Path(arguments[0]).write_bytes(b"half")
         os.kill(os.getpid(), signal.SIGKILL)
     return dying
 
@@ -95,8 +95,8 @@ def _full_in_the_tensor_library(*arguments: object, **named: object) -> None:
 @pytest.mark.parametrize(
     ("owner", "attribute", "fault"),
     [
-        (module, "save_file", _full_in_the_tensor_library),
-        (model_folder, "save_file", _full_in_the_tensor_library),
+        (tensors, "save_file", _full_in_the_tensor_library),
+        (module, "write_tensors", _full),
         (module, "write_json", _full),
         (files, "_sync_tree", _full),
     ],
@@ -130,7 +130,7 @@ def test_an_error_of_the_tensor_library_that_is_no_full_disk_stays_what_it_is(
     def refuses(*arguments: object, **named: object) -> None:
         raise SafetensorError("tensors share memory")
 
-    monkeypatch.setattr(module, "save_file", refuses)
+    monkeypatch.setattr(tensors, "save_file", refuses)
     tokenizer = made_tokenizer()
     with pytest.raises(SafetensorError, match="share memory"):
         CheckpointStore(tmp_path).write(

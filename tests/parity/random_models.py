@@ -136,18 +136,17 @@ def random_inputs(config: EncoderConfig, number: int) -> Inputs:
 
 def our_outputs(model: Model, inputs: Inputs) -> dict[str, Tensor]:
     """Everything that `model` computes, at real tokens only: `[tokens, ...]`, or `[sequences, ...]`."""
-    with torch.no_grad():
-        packed = pack_padded(inputs.token_ids, inputs.real, inputs.segment_ids)
-        layers = list(model.encoder.layer_outputs(packed))
-        outputs = {f"layer {number}": hidden for number, hidden in enumerate(layers, 1)}
-        padded = model.encoder(inputs.token_ids, inputs.real.long(), inputs.segment_ids)
-        outputs["padded view"] = padded[inputs.real]
-        if model.pooler is not None:
-            outputs["pooled"] = model.pooled(layers[-1], packed)
-        if model.masked_language_model is not None:
-            outputs["vocabulary"] = model.masked_language_model(layers[-1])
-        if model.next_sentence is not None:
-            outputs["next sentence"] = model.next_sentence(model.pooled(layers[-1], packed))
+    packed = pack_padded(inputs.token_ids, inputs.real, inputs.segment_ids)
+    layers = list(model.encoder.layer_outputs(packed))
+    outputs = {f"layer {number}": hidden for number, hidden in enumerate(layers, 1)}
+    padded = model.encoder(inputs.token_ids, inputs.real.long(), inputs.segment_ids)
+    outputs["padded view"] = padded[inputs.real]
+    if model.pooler is not None:
+        outputs["pooled"] = model.pooled(layers[-1], packed)
+    if model.masked_language_model is not None:
+        outputs["vocabulary"] = model.masked_language_model(layers[-1])
+    if model.next_sentence is not None:
+        outputs["next sentence"] = model.next_sentence(model.pooled(layers[-1], packed))
     return outputs
 
 
@@ -159,21 +158,20 @@ def reference_outputs(model: PreTrainedModel, inputs: Inputs) -> dict[str, Tenso
     """
     first = inputs.real.long().argmax(1)
     rows = torch.arange(len(first))
-    with torch.no_grad():
-        result = model(**inputs.named, output_hidden_states=True)
-        layers = result.hidden_states[1:]
-        outputs = {f"layer {number}": hidden[inputs.real] for number, hidden in enumerate(layers, 1)}
-        outputs["padded view"] = layers[-1][inputs.real]
-        pooler = model.base_model.pooler
-        if pooler is not None:
-            outputs["pooled"] = pooler(layers[-1][rows, first][:, None])
-        scores = result.get("prediction_logits", None if pooler is not None else result.get("logits"))
-        if scores is not None:
-            outputs["vocabulary"] = scores[inputs.real]
-        if pooler is not None and hasattr(model, "cls"):
-            outputs["next sentence"] = model.cls.seq_relationship(outputs["pooled"])
-            theirs = result.get("seq_relationship_logits", result.get("logits"))
-            torch.testing.assert_close(outputs["next sentence"][first == 0], theirs[first == 0])
+    result = model(**inputs.named, output_hidden_states=True)
+    layers = result.hidden_states[1:]
+    outputs = {f"layer {number}": hidden[inputs.real] for number, hidden in enumerate(layers, 1)}
+    outputs["padded view"] = layers[-1][inputs.real]
+    pooler = model.base_model.pooler
+    if pooler is not None:
+        outputs["pooled"] = pooler(layers[-1][rows, first][:, None])
+    scores = result.get("prediction_logits", None if pooler is not None else result.get("logits"))
+    if scores is not None:
+        outputs["vocabulary"] = scores[inputs.real]
+    if pooler is not None and hasattr(model, "cls"):
+        outputs["next sentence"] = model.cls.seq_relationship(outputs["pooled"])
+        theirs = result.get("seq_relationship_logits", result.get("logits"))
+        torch.testing.assert_close(outputs["next sentence"][first == 0], theirs[first == 0])
     return outputs
 
 
@@ -194,7 +192,17 @@ def assert_same_outputs(
 def assert_parity(
     ours: Model, theirs: PreTrainedModel, inputs: Inputs, *, single: float, double: float, to_scale: bool = False
 ) -> None:
-    """Compare in fp32 and in float64. Both models are float64 afterwards."""
-    single_outputs = our_outputs(ours.eval(), inputs), reference_outputs(theirs.eval(), inputs)
-    assert_same_outputs(*single_outputs, single, to_scale=to_scale)
-    assert_same_outputs(our_outputs(ours.double(), inputs), reference_outputs(theirs.double(), inputs), double)
+    """Compare in fp32 and in float64, with and without a gradient, for which attention has kernels of its own.
+
+    Both models are float64 afterwards.
+    """
+    for model in (ours, theirs):
+        model.eval()
+    for tolerance in (single, double):
+        with torch.no_grad():
+            expected = reference_outputs(theirs, inputs)
+        for with_gradient in (False, True):
+            with torch.set_grad_enabled(with_gradient):
+                assert_same_outputs(our_outputs(ours, inputs), expected, tolerance, to_scale=to_scale)
+        ours.double()
+        theirs.double()

@@ -9,12 +9,14 @@ from random_models import (
     HEADS,
     REFERENCE,
     SMALLEST_VOCABULARY,
+    Inputs,
     assert_parity,
     enlarge,
     our_outputs,
     random_config,
     random_inputs,
     reference_model,
+    reference_outputs,
 )
 from transformers import (
     AutoModel,
@@ -27,6 +29,7 @@ from transformers import (
 
 from bertsmith.folders.config_json import architecture
 from bertsmith.folders.model_folder import read_model, write_model
+from bertsmith.folders.weight_names import bert_names
 from bertsmith.model import HeadsConfig, ModelConfig, new_model
 from bertsmith.model.attention import RecordingSelfAttention
 from bertsmith.model.encoder import pack_padded
@@ -74,6 +77,38 @@ def test_a_folder_written_here_gives_the_same_outputs_in_transformers(
     assert not loading["unexpected_keys"]
     assert not loading["mismatched_keys"]
     assert_parity(ours, theirs, random_inputs(config.encoder, number), single=1e-5, double=1e-10)
+
+
+@pytest.mark.parametrize("number", range(21))
+def test_gradients_are_those_of_the_reference(number: int, tmp_path: Path) -> None:
+    config = random_config(number)
+    theirs = reference_model(config, number).double()
+    theirs.save_pretrained(tmp_path)
+    ours = read_model(tmp_path).model.double().eval()
+    drawn = random_inputs(config.encoder, number)
+    # The reference keeps the embedding of its padding token, number 0, out of every gradient.
+    inputs = Inputs(drawn.token_ids.clamp(min=1), drawn.real, drawn.segment_ids)
+    _scalar(our_outputs(ours, inputs)).backward()
+    _scalar(reference_outputs(theirs, inputs)).backward()
+    expected = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    names = bert_names(config, "" if architecture(config.heads) == "BertModel" else "bert.")
+    if not config.heads.tie_embeddings:
+        names["masked_language_model.bias"] = ("cls.predictions.decoder.bias",)
+    compared = 0
+    for ours_name, parameter in ours.named_parameters():
+        parts = [expected[name] for name in names[ours_name]]
+        if parameter.grad is None:
+            assert parts == [None] * len(parts)
+            continue
+        torch.testing.assert_close(parameter.grad, torch.cat(parts), atol=1e-9, rtol=1e-9, msg=ours_name)
+        compared += 1
+    assert compared >= len(list(ours.encoder.parameters()))
+
+
+def _scalar(outputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    """A loss in which every output has its own weight."""
+    weighted = [torch.linspace(-1, 2, value.numel(), dtype=value.dtype) * value.flatten() for value in outputs.values()]
+    return torch.cat(weighted).sum()
 
 
 def test_the_random_cases_reach_every_kind() -> None:

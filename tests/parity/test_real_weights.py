@@ -203,5 +203,5 @@ def test_a_wheel_with_another_sum_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_weights_that_are_not_to_be_had_fail_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERTSMITH_TEST_WEIGHTS", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(RuntimeError, match="put rxnfp-0.1.0-py3-none-any.whl into"):
+    with pytest.raises(RuntimeError, match=r"put rxnfp-0\.1\.0-py3-none-any\.whl into"):
         published_weights(RXNFP)

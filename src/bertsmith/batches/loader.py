@@ -1,7 +1,7 @@
 """Batches by number: what a step sees is a pure function of the seed and the step.
 
-So a resumed run needs no replay, and any process can make any batch. An epoch's examples are put in random order and cut
-into batches of almost equal numbers of tokens; every epoch has the same number of batches.
+So a resumed run needs no replay, and any process can make any batch. An epoch's examples are put in random order and
+cut into batches of almost equal numbers of tokens; every epoch has the same number of batches.
 """
 
 from collections.abc import Callable, Iterator

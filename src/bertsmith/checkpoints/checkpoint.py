@@ -1,20 +1,16 @@
 """Checkpoints: a model folder plus the training state, whole or absent, never a pickle."""
 
-import contextlib
 import json
-import os
-import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from bertsmith.folders.model_folder import ReadModel, read_model, write_model
+from bertsmith.folders.tensors import write_tensors
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, folder_faults, new_folder, remove_leftovers, write_json
 from bertsmith.model.heads import Model
@@ -79,10 +75,10 @@ class CheckpointStore:
         """
         folder = self.root / f"{_PREFIX}{state.step:08d}"
         seal = {"kind": "checkpoint", "step": state.step}
-        with new_folder(folder, seal=seal) as temporary, _write_errors_of_the_system():
+        with new_folder(folder, seal=seal) as temporary:
             write_model(temporary, model, tokenizer)
             tensors = {name: tensor.detach().to("cpu").contiguous() for name, tensor in state.tensors.items()}
-            save_file(tensors, temporary / _TENSORS)
+            write_tensors(temporary / _TENSORS, tensors)
             write_json(temporary / _STATE, state.values)
         self._prune(state.step, best_step)
         return Checkpoint(folder, state.step)
@@ -111,18 +107,6 @@ class CheckpointStore:
         for folder in later + older:
             if _step(folder) != best_step:
                 _remove(folder)
-
-
-@contextlib.contextmanager
-def _write_errors_of_the_system() -> Iterator[None]:
-    """Give an error of the tensor library that the operating system caused its number back, a full disk's above all."""
-    try:
-        yield
-    except SafetensorError as error:
-        number = re.search(r"os error (\d+)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _step(folder: Path) -> int:

@@ -1,5 +1,6 @@
 """The command line: `bertsmith`, and `python -m bertsmith`."""
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -54,6 +55,8 @@ def _exit_code() -> int:
     try:
         app(standalone_mode=True)
     except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):
+            return _reader_has_gone()
         return ended.code if isinstance(ended.code, int) else 1
     except InputError as error:
         _say(f"error: {error}")
@@ -68,14 +71,18 @@ def _exit_code() -> int:
         _say(f"error: {error}")
         return 1
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_has_gone()
+    return 0
+
+
+def _reader_has_gone() -> int:
+    """The reader of our output has gone, as `head` does: nothing is wrong, and what is still buffered goes nowhere."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
     return 0
 
 
 def _say(message: str) -> None:
-    try:
+    # Where the terminal has gone, so has whoever would read this.
+    with contextlib.suppress(OSError):
         typer.echo(message, err=True)
-    except OSError:
-        pass  # The terminal has gone, and with it whoever would read this.

@@ -17,13 +17,6 @@ Layout = Annotated[str, typer.Option("--layout", help="Documents of a .txt: blan
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column that holds the text; guessed where not given.")]
 
 
-def text_config(layout: str, column: str | None) -> object:
-    """The settings for reading text, out of options."""
-    from bertsmith.text.documents import TextConfig
-
-    return TextConfig.parse({"layout": layout, "text_column": column}, where="the options")
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     tokenizer = typer.Typer(no_args_is_help=True)
@@ -60,6 +53,7 @@ def train(
     Example: bertsmith tokenizer train news/ --out my-tokenizer --vocab-size 16000
     """
     from bertsmith.recipes.train_tokenizer import train_tokenizer_run
+    from bertsmith.text.documents import TextConfig
     from bertsmith.tokenization.config import TokenizerConfig
 
     values: dict[str, object] = {
@@ -72,7 +66,8 @@ def train(
     if vocab_size is not None:
         values["vocab_size"] = vocab_size
     config = TokenizerConfig.parse(values, where="the options")
-    tokenizer = train_tokenizer_run(sources, out, config, text_config(layout, text))
+    reading = TextConfig.parse({"layout": layout, "text_column": text}, where="the options")
+    tokenizer = train_tokenizer_run(sources, out, config, reading)
     found = {"folder": str(out), "vocab_size": tokenizer.vocab_size}
     if tokenizer.summary is not None:
         found |= tokenizer.summary.model_dump()
@@ -92,8 +87,10 @@ def report(
     """
     from bertsmith.cli.tables import script_table
     from bertsmith.recipes.train_tokenizer import report_tokenizer_run
+    from bertsmith.text.documents import TextConfig
 
-    found = report_tokenizer_run(folder, sources, text_config(layout, text))
+    reading = TextConfig.parse({"layout": layout, "text_column": text}, where="the options")
+    found = report_tokenizer_run(folder, sources, reading)
     if as_json:
         result(asdict(found), as_json=True)
     else:
@@ -118,11 +115,13 @@ def prepare(
     from bertsmith.cli.tables import byte_progress
     from bertsmith.corpus.config import CorpusConfig
     from bertsmith.recipes.prepare import prepare_run
+    from bertsmith.text.documents import TextConfig
 
     values = {"validation_fraction": validation, "workers": workers, "seed": seed}
     config = CorpusConfig.parse(values, where="the options")
+    reading = TextConfig.parse({"layout": layout, "text_column": text}, where="the options")
     with byte_progress("tokenized") as on_progress:
-        corpus = prepare_run(sources, tokenizer, out, config, text_config(layout, text), on_progress=on_progress)
+        corpus = prepare_run(sources, tokenizer, out, config, reading, on_progress=on_progress)
     for warning in corpus.warnings:
         note(f"note: {warning}")
     manifest = corpus.manifest

@@ -1,8 +1,6 @@
 """From documents to a corpus folder: tokenized by many processes, written by one, whole or absent."""
 
 import contextlib
-import glob
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from bertsmith.corpus.workers import tokenize_blocks
 from bertsmith.corpus.writer import CorpusWriter, unigram_losses
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
-from bertsmith.foundation.files import new_folder
+from bertsmith.foundation.files import new_folder, remove_leftovers
 from bertsmith.text.documents import Document
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -64,7 +62,7 @@ def prepare_corpus(
     done = _finished_before(out, entries)
     if done is not None:
         return done
-    _remove_leftovers(out)
+    remove_leftovers(out.parent, out.name)
     with new_folder(out, seal=entries) as folder:
         entries |= _write(documents, tokenizer, folder, config, on_progress)
         entries["entries_sha256"] = entries_sum(entries)
@@ -145,9 +143,3 @@ def _identity(entries: dict[str, Any]) -> dict[str, Any]:
         "tokenizer": entries["tokenizer_fingerprint"],
         **config.recorded,
     }
-
-
-def _remove_leftovers(out: Path) -> None:
-    # Only those of this folder: another corpus may be in the making beside it.
-    for leftover in out.parent.glob(f".partial-????????-{glob.escape(out.name)}"):
-        shutil.rmtree(leftover, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Choosing the tokens that a masked language model must predict, and what it sees in their places.
 
-Source: Devlin et al. 2019, section 3.1; the number selected a sequence follows Liu et al. 2019's code: the fraction of a
-token is decided by a draw, so that the mean rate is exact.
+Source: Devlin et al. 2019, section 3.1; the number selected a sequence follows Liu et al. 2019's code: the fraction of
+a token is decided by a draw, so that the mean rate is exact.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """What a model is shown while pre-training: ranges of a corpus's tokens, as plain columns.
 
-A row is one sequence: a first segment and, for sentence pairs, a second one. Rows hold token positions and not tokens, so
-that an epoch of any size is a few columns of integers.
+A row is one sequence: a first segment and, for sentence pairs, a second one. Rows hold token positions and not tokens,
+so that an epoch of any size is a few columns of integers.
 """
 
 from dataclasses import dataclass

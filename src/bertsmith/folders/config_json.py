@@ -59,6 +59,18 @@ def to_json(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def own_section(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """What bertsmith wrote for itself; empty in a `config.json` from elsewhere.
+
+    Raises:
+        InputError: if something else stands there.
+    """
+    own = values.get(OWN_SECTION) or {}
+    if not isinstance(own, dict):
+        raise InputError(f"{OWN_SECTION} must be an object", f"{own!r} in {where}", "Fetch or write the file anew.")
+    return own
+
+
 def encoder_from_json(values: dict[str, Any], where: str) -> EncoderConfig:
     """The encoder's config out of `config.json`, from here or from elsewhere.
 
@@ -67,16 +79,20 @@ def encoder_from_json(values: dict[str, Any], where: str) -> EncoderConfig:
     """
     family = values.get("model_type", "bert")
     if family != "bert":
-        raise InputError("A model folder must be of a family that is known here: bert", f"model_type {family!r}", where)
+        raise InputError(
+            "A model folder must be of a family that is known here: bert",
+            f"model_type {family!r} in {where}",
+            "Use the folder of a BERT.",
+        )
     if (kind := values.get("position_embedding_type", "absolute")) != "absolute":
         raise InputError("Positions must be absolute", f"position_embedding_type {kind!r} in {where}", "Use another.")
     if values.get("is_decoder") or values.get("add_cross_attention"):
         raise InputError("A model must read in both directions", f"a decoder in {where}", "Use an encoder.")
     act = values.get("hidden_act", "gelu")
-    if act not in _ACTIVATION_IN:
+    if not isinstance(act, str) or act not in _ACTIVATION_IN:
         known = ", ".join(_ACTIVATION_IN)
         raise InputError(f"hidden_act must be one of: {known}", f"{act!r} in {where}", "Use another model.")
-    own = values.get(OWN_SECTION, {})
+    own = own_section(values, where)
     published = values.get("hidden_dropout_prob", 0.1)
     dropout = own.get("dropout") or {
         "embeddings": published,

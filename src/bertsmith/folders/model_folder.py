@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
-from bertsmith.folders.config_json import OWN_SECTION, architecture, encoder_from_json, to_json
-from bertsmith.folders.tensors import HEADS, WEIGHTS, read_tensor_file, read_tensors
+from bertsmith.folders.config_json import architecture, encoder_from_json, own_section, to_json
+from bertsmith.folders.tensors import HEADS, WEIGHTS, read_tensor_file, read_tensors, write_tensors
 from bertsmith.folders.weight_names import Names, bert_names, modern_name
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_json
@@ -57,9 +56,9 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     if published and _BIAS in weights and not config.heads.tie_embeddings:
         # Untied, the reference class reads the bias under the projection's own name.
         weights[_PROJECTION_BIAS] = weights[_BIAS].clone()
-    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    write_tensors(folder / WEIGHTS, weights)
     if own_heads:
-        save_file(own_heads, folder / HEADS, metadata={"format": "pt"})
+        write_tensors(folder / HEADS, own_heads)
     write_json(folder / CONFIG, to_json(config))
     tokenizer.save(folder, max_length=config.encoder.max_position_embeddings)
 
@@ -135,15 +134,15 @@ def _candidates(folder: Path) -> str:
 
 
 def _heads(values: dict[str, Any], tensors: dict[str, Tensor], prefix: str, folder: Path) -> HeadsConfig:
-    own = values.get(OWN_SECTION, {}).get("heads")
-    if own:
-        return HeadsConfig.parse(own, where=str(folder / CONFIG))
-    return HeadsConfig(
-        masked_language_model="cls.predictions.transform.dense.weight" in tensors,
-        tie_embeddings=values.get("tie_word_embeddings", True),
-        pooler=f"{prefix}pooler.dense.weight" in tensors,
-        next_sentence="cls.seq_relationship.weight" in tensors and f"{prefix}pooler.dense.weight" in tensors,
-    )
+    where = str(folder / CONFIG)
+    has_pooler = f"{prefix}pooler.dense.weight" in tensors
+    found = {
+        "masked_language_model": "cls.predictions.transform.dense.weight" in tensors,
+        "tie_embeddings": values.get("tie_word_embeddings", True),
+        "pooler": has_pooler,
+        "next_sentence": has_pooler and "cls.seq_relationship.weight" in tensors,
+    }
+    return HeadsConfig.parse(own_section(values, where).get("heads") or found, where=where)
 
 
 def _refuse_disagreeing_ties(config: ModelConfig, tensors: dict[str, Tensor], prefix: str, folder: Path) -> None:

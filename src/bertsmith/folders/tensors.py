@@ -35,6 +35,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
             raise
         number = errno.ENOSPC if os.name == "nt" and int(found[1]) == _WINDOWS_DISK_FULL else int(found[1])
         raise OSError(number, os.strerror(number), str(path)) from error
+
+
 # What the reader of old files raises, by where the damage is.
 _DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
 
@@ -68,7 +70,7 @@ def _shards(index: Path) -> list[str]:
             f"{index.name} must name the shard of each weight", f"{index}, which does not", "Fetch the folder anew."
         ) from None
     for shard in shards:
-        if shard == ".." or Path(shard).name != shard or PureWindowsPath(shard).name != shard:
+        if shard in ("", "..") or Path(shard).name != shard or PureWindowsPath(shard).name != shard:
             raise InputError(
                 "A shard must lie in the folder of its index", f"{shard!r} in {index}", "Do not use this folder."
             )

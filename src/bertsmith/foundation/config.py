@@ -37,7 +37,7 @@ def _first_fault(cls: type[BaseModel], error: ValidationError, where: str) -> In
     if fault["type"] == "extra_forbidden":
         known = _fields_beside(cls, fault["loc"])
         near = near_match(str(fault["loc"][-1]), known)
-        do = f"Did you mean {near}?" if near else f"Known options there: {', '.join(sorted(known))}."
+        do = f"Did you mean {near}?" if near else f"Known options: {', '.join(sorted(known))}."
         return InputError(f"{where} may hold only known options", name, do)
     message = fault["msg"].removeprefix("Value error, ")
     rule = f"{name or where}: {message[0].lower()}{message[1:]}"

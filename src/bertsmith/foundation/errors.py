@@ -27,6 +27,10 @@ class InputError(BertsmithError, ValueError):
         self.do = do if do.endswith((".", "?", "`", "!")) else f"{do}."
         super().__init__(f"{self.rule}. Received: {self.received}. {self.do}")
 
+    def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
+        # An exception is pickled by its message alone, which cannot build this one anew in another process.
+        return type(self), (self.rule, self.received, self.do)
+
 
 class Stopped(BertsmithError):
     """A run was asked to stop, has written its state, and goes on when the same command is given again."""

@@ -6,6 +6,7 @@ manifest of SHA-256 sums that is written last, and renamed. So a power cut leave
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -91,13 +92,23 @@ def new_folder(path: Path, *, seal: dict[str, Any] | None = None) -> Iterator[Pa
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def remove_leftovers(parent: Path) -> None:
-    """Remove what an interrupted write left in `parent`; a folder that was about to be replaced is put back."""
-    for leftover in parent.glob(f"{_TEMPORARY}*"):
-        _, mark, name = leftover.name.partition(_REPLACED)
-        if mark and not (parent / name).exists():
-            os.replace(leftover, parent / name)
-            continue
+def remove_leftovers(parent: Path, name: str = "*") -> None:
+    """Remove what an interrupted write left in `parent`; a folder that was about to be replaced is put back.
+
+    Args:
+        parent: where to look.
+        name: name of the file or folder that was written; whatever was written there where not given.
+    """
+    wanted = name if name == "*" else glob.escape(name)
+    for leftover in parent.glob(f"{_TEMPORARY}????????{_REPLACED}{wanted}"):
+        original = parent / leftover.name.split(_REPLACED, 1)[1]
+        if not original.exists():
+            os.replace(leftover, original)
+    leftovers = {
+        *parent.glob(f"{_TEMPORARY}????????-{wanted}"),
+        *parent.glob(f"{_TEMPORARY}????????{_REPLACED}{wanted}"),
+    }
+    for leftover in leftovers:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
@@ -133,7 +144,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ) from None
     except ValueError:
         manifest = None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    entries = files.values() if isinstance(files, dict) else [None]
+    if not isinstance(manifest, dict) or not all(
+        isinstance(e, dict) and {"sha256", "bytes"} <= e.keys() for e in entries
+    ):
         raise InputError(f"{MANIFEST} must hold the sums of the files", path, "The folder is damaged: make it anew.")
     return manifest
 

@@ -1,5 +1,6 @@
 """Filling masks, in three phases: prepare the windows, run the model, decode the scores."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -200,14 +201,23 @@ class FillPredictor:
         places = np.flatnonzero(
             (encoding.offsets[:, 0] < start + len(target)) & (encoding.offsets[:, 1] > start) & (encoding.word_ids >= 0)
         )
-        pieces = encoding.token_ids[places]
-        if not len(pieces) or self._tokenizer.unk_id in pieces:
+        # From the first to the last, so that a piece of mere space between two words counts too.
+        pieces = encoding.token_ids[places[0] : places[-1] + 1] if len(places) else places
+        if not len(pieces) or self._tokenizer.unk_id in pieces or self._mask in target:
             raise InputError(
                 "A target must be written in the model's vocabulary",
                 f"“{target}”, which becomes {self._tokenizer.tokens(pieces) or 'nothing'}",
                 "Leave it out of --targets.",
             )
-        window, first = _window_around(encoding, int(places[0]), self._max_length)
+        if len(pieces) > self._max_length - 2:
+            raise InputError(
+                "A target must fit the model",
+                f"“{_shortened(target)}”, {len(pieces)} pieces and longer than {self._max_length - 2}",
+                "Leave it out of --targets.",
+            )
+        middle = len(pieces) // 2
+        window, place = _window_around(encoding, int(places[0]) + middle, self._max_length)
+        first = place - middle
         token_ids = window.token_ids.copy()
         token_ids[first : first + len(pieces)] = self._tokenizer.mask_id
         steps: list[TokenWindow] = []
@@ -216,7 +226,8 @@ class FillPredictor:
             step[first : first + known] = pieces[:known]
             steps.append(TokenWindow(step, window.segment_ids))
         rows = self.run(steps, [[first + known] for known in range(len(pieces))])
-        score = float(np.prod([row[0][piece] for row, piece in zip(rows, pieces, strict=True)]))
+        # As Python floats: a product of many small fp32 numbers is soon 0.
+        score = math.prod(float(row[0][piece]) for row, piece in zip(rows, pieces, strict=True))
         return Completion(target, int(pieces[0]) if len(pieces) == 1 else -1, score, filled)
 
 

@@ -1,4 +1,4 @@
-"""Running an encoder over many token sequences of any length, under a token budget, without dependence on neighbours."""
+"""Token sequences of any length in batches under a token budget, without dependence on neighbours."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Attention for training on a CPU: a few sequences at a time by batched matrix products, made again in the backward pass.
+"""Attention for training on a CPU: a few sequences at a time by matrix products, made again in the backward pass.
 
 A block's scores stay in the caches, and nothing of the size ``longest x longest`` outlives its block.
 """
@@ -64,7 +64,7 @@ class _BlockedAttention(torch.autograd.Function):
             if kept is not None:
                 used = weights * kept[block] / (1.0 - ctx.dropout)
                 grad_weights = grad_weights * kept[block] / (1.0 - ctx.dropout)
-            grad_scores = torch._softmax_backward_data(grad_weights, weights, -1, weights.dtype).mul_(scale)
+            grad_scores = torch.ops.aten._softmax_backward_data(grad_weights, weights, -1, weights.dtype).mul_(scale)
             out = gradient[block]
             out[:, :, 0] = (grad_scores @ key).transpose(1, 2)
             out[:, :, 1] = (grad_scores.transpose(-1, -2) @ query).transpose(1, 2)

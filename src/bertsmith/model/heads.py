@@ -40,8 +40,8 @@ class VocabularyHead(nn.Module):
         transforms = heads.mlm_head == "transform"
         self.transform = Transform(config, input_size) if transforms else nn.Identity()
         width = encoder.hidden_size if transforms else input_size
-        # A tied projection is the embedding itself and must not be registered twice: a plain attribute holds it.
-        self._tied = (token_embedding,) if heads.tie_embeddings else ()
+        # A tied projection is the embedding itself and must not be registered twice: a list hides it from torch.
+        self._tied = [token_embedding] if heads.tie_embeddings else []
         self.untied = None if heads.tie_embeddings else nn.Parameter(torch.empty(encoder.vocab_size, width))
         self.bias = nn.Parameter(torch.empty(encoder.vocab_size))
 

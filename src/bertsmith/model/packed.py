@@ -5,8 +5,8 @@ sequences begin, and it finds it in the `AttentionLayout`: sequences of like len
 padded view wastes little.
 
 Shapes come from a short list. Each new shape makes a CPU compile kernels and keep them, which for thousands of shapes
-costs gigabytes and most of the time; so lengths of groups are rounded up, and a batch may be filled up to a round number
-of tokens.
+costs gigabytes and most of the time; so lengths of groups are rounded up, and a batch may be filled up to a round
+number of tokens.
 """
 
 from dataclasses import dataclass, replace

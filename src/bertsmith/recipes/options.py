@@ -75,7 +75,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise InputError("--config must name a TOML file", f"no file {path}", "Check the path.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} must be TOML", error, "Mend the line that is named.") from None

@@ -30,8 +30,9 @@ def model_card(config: ModelConfig, *, objective: str, max_length: int, record: 
         "",
         "| | |",
         "|---|---|",
-        f"| training text | {record.get('train_tokens', 0):,} tokens in {record.get('train_documents', 0):,} documents |",
-        f"| trained on | {record.get('tokens', 0):,} tokens in {record.get('steps', 0):,} steps |",
+        f"| training text | {record.get('train_tokens', 0):,} tokens "
+        f"in {record.get('train_documents', 0):,} documents |",
+        f"| trained on | {record['tokens']:,} tokens in {record['steps']:,} steps |",
         *(f"| {name} | {value:.4f} |" for name, value in metrics.items() if isinstance(value, float)),
     ]
     if (context_free := record.get("context_free_loss")) is not None:

@@ -35,6 +35,7 @@ def run_report(name: str, settings: dict[str, Any], record: dict[str, Any], log:
         log: the entries of `log.jsonl`.
     """
     metrics = record.get("metrics", {})
+    sources = ", ".join(settings["sources"])
     return "\n".join(
         [
             "<!doctype html>",
@@ -42,7 +43,7 @@ def run_report(name: str, settings: dict[str, Any], record: dict[str, Any], log:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(name)}: bertsmith run</title><style>{_STYLE}</style></head><body><main>",
             f"<h1>{escape(name)}</h1>",
-            f'<p class="lead">A {escape(str(settings["objective"]))} run from {escape(", ".join(settings["sources"]))}</p>',
+            f'<p class="lead">A {escape(str(settings["objective"]))} run from {escape(sources)}</p>',
             f"<section><h2>Result</h2>{_figures(record, metrics)}</section>",
             f"<section><h2>Loss</h2>{_loss_chart(record, log)}</section>",
             f"<section><h2>Learning rate</h2>{_rate_chart(log)}</section>",

@@ -158,7 +158,8 @@ class TrainingLoop:
         if books.skipped_updates > _MOST_SKIPPED_UPDATES:
             raise BertsmithError(
                 "Gradients must be finite. "
-                f"Received: {books.skipped_updates} steps in a row whose gradients were not, up to step {self.state.step}. "
+                f"Received: {books.skipped_updates} steps in a row whose gradients were not, "
+                f"up to step {self.state.step}. "
                 "Go on from the last checkpoint with a lower learning rate: "
                 "--set training.optimizer.learning_rate=…"
             )

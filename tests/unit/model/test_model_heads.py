@@ -75,7 +75,7 @@ def test_the_pooler_reads_the_first_token_of_each_sequence() -> None:
 def test_a_model_without_a_pooler_says_how_to_get_one() -> None:
     model = small_model()
     tokens = packed(sequences([4]))
-    with pytest.raises(ValueError, match="heads.pooler=true"):
+    with pytest.raises(ValueError, match=r"heads\.pooler=true"):
         model.pooled(model.encoder.packed(tokens), tokens)
 
 

@@ -253,7 +253,7 @@ def test_packed_tokens_refuse_unequal_numbers() -> None:
     whole = packed(sequences([3, 4]))
     unchecked = object.__new__(PackedTokens)
     unchecked.__dict__.update(vars(whole) | {"segment_ids": whole.segment_ids[:-1]})
-    with pytest.raises(ValueError, match="one entry a token. Received: 7, 6 and 7"):
+    with pytest.raises(ValueError, match=r"one entry a token\. Received: 7, 6 and 7"):
         unchecked.__post_init__()
 
 

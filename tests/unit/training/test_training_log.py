@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from bertsmith.training.events import CheckpointWritten, Progress, Sampled, StepsDecided, Validated
 from bertsmith.training.log import LogWriter, read_log
 
@@ -56,17 +54,17 @@ def test_numbers_come_back_to_the_last_bit_and_terms_are_told_where_there_are_se
     assert decision == {"kind": "decision", "step": 2, "total_steps": 77}
 
 
-@pytest.mark.parametrize("cut", range(1, 60))
-def test_a_last_line_that_was_cut_anywhere_is_passed_over(tmp_path: Path, cut: int) -> None:
+def test_a_last_line_that_was_cut_anywhere_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     writer = LogWriter(path, resumed_at=0)
     writer(_progress(1))
-    before = path.stat().st_size
+    first = path.read_bytes()
+    # Cuts go through letters of several bytes too.
     writer(Sampled(1, ("→ 東京 →",)))
-    whole = path.read_bytes()
-    assert len(whole) > before + 60
-    path.write_bytes(whole[: before + cut])
-    assert [entry["step"] for entry in read_log(path)] == [1]
+    second = path.read_bytes()[len(first) :]
+    for cut in range(1, len(second) - 1):
+        path.write_bytes(first + second[:cut])
+        assert [entry["kind"] for entry in read_log(path)] == ["train"], cut
     LogWriter(path, resumed_at=1)(_progress(2))
     assert [entry["step"] for entry in read_log(path)] == [1, 2]
 

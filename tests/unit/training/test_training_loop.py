@@ -20,6 +20,7 @@ from bertsmith.training.stopping import StopRequest
 from made_corpora import made_tokenizer, weights_of
 
 CONFIG = TrainingConfig(log_every_steps=1, validate_every_share=0.25, batch_tokens=100)
+ONE_VALIDATION = CONFIG.model_copy(update={"validate_every_share": 1.0})
 TOTAL = 20
 
 
@@ -133,9 +134,7 @@ def test_the_best_checkpoint_is_the_one_with_the_lowest_loss_and_is_kept(tmp_pat
 
 
 def test_gradients_that_stay_without_a_value_end_the_run_with_the_reason(tmp_path: Path) -> None:
-    loop = _loop(
-        tmp_path, [], books=Bookkeeping(StepBudget(100)), config=CONFIG.model_copy(update={"validate_every_share": 1.0})
-    )
+    loop = _loop(tmp_path, [], books=Bookkeeping(StepBudget(100)), config=ONE_VALIDATION)
     with torch.no_grad():
         loop.state.model.encoder.embeddings.norm.bias[0] = torch.nan
     with pytest.raises(BertsmithError, match=r"must be finite.*21 steps in a row.*learning_rate"):
@@ -147,7 +146,7 @@ def test_a_few_steps_without_a_finite_gradient_are_passed_over(tmp_path: Path) -
     loop = _loop(tmp_path, [])
     bias = loop.state.model.encoder.layers[0].feed_forward.up.bias
     fetch = loop.fetch
-    good = float(bias[0])
+    good = float(bias[0].detach())
 
     def disturbed(step: int, last_step: int) -> Sequence[Batch]:
         with torch.no_grad():
@@ -166,9 +165,7 @@ def test_a_few_steps_without_a_finite_gradient_are_passed_over(tmp_path: Path) -
 def test_a_run_by_the_clock_says_what_it_decides_and_ends_there(tmp_path: Path) -> None:
     told = _Told()
     budget = StepBudget(10_000, seconds=0.5, reserved_seconds=0.05)
-    loop = _loop(
-        tmp_path, [told], books=Bookkeeping(budget), config=CONFIG.model_copy(update={"validate_every_share": 1.0})
-    )
+    loop = _loop(tmp_path, [told], books=Bookkeeping(budget), config=ONE_VALIDATION)
     loop.run()
     decided = told.of(StepsDecided)
     assert decided
