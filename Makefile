@@ -41,7 +41,7 @@ clean:
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "bertsmith needs Python 3.11 or newer. Received: $$($(PYTHON) --version 2>&1 || echo no $(PYTHON))." \
+		echo "bertsmith needs Python 3.11 or newer. Received: $(PYTHON), $$($(PYTHON) --version 2>&1 | head -n 1)." \
 			"Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "A virtual environment needs Python's venv and ensurepip. Received: $(PYTHON) without them." \
