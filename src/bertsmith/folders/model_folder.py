@@ -97,7 +97,7 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
     heads = _heads(values, tensors, prefix, folder)
     config = ModelConfig(encoder=encoder, heads=heads)
     _refuse_disagreeing_ties(config, tensors, prefix, folder)
-    model = empty_model(config, attention=attention)
+    model = empty_model(config, attention=attention).eval()
     names = bert_names(config, prefix)
     if _PROJECTION_BIAS in tensors:
         # Where both names are there, the reference classes add the projection's own.

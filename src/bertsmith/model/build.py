@@ -1,6 +1,8 @@
 """Making models with fresh weights."""
 
+import numpy as np
 import torch
+from jaxtyping import Int
 from torch import nn
 
 from bertsmith.model.attention import AttentionKind
@@ -16,15 +18,34 @@ def empty_model(config: ModelConfig, *, attention: AttentionKind = "fused") -> M
     return model.to_empty(device="cpu")
 
 
-def new_model(config: ModelConfig, *, seed: int, attention: AttentionKind = "fused") -> Model:
-    """A model with fresh weights, a pure function of the config and the seed.
+def new_model(
+    config: ModelConfig,
+    *,
+    seed: int,
+    token_counts: Int[np.ndarray, " vocabulary"] | None = None,
+    attention: AttentionKind = "fused",
+) -> Model:
+    """A model with fresh weights, a pure function of the arguments.
 
     Matrices and embeddings are normal with standard deviation `initializer_range`, biases 0, norms 1 and 0, as in
     published BERT.
+
+    Args:
+        config: what to build.
+        seed: decides the weights.
+        token_counts: where given, the vocabulary head's bias begins as the logarithm of each token's frequency, one
+            added to each count. A model then knows frequencies from the start. Without it, it spends its first
+            thousands of steps on them, and all its embeddings turn the same way meanwhile.
+        attention: which attention.
     """
     model = empty_model(config, attention=attention)
     generator = torch.Generator().manual_seed(seed)
     initialise(model, config.encoder.initializer_range, generator)
+    if token_counts is not None and model.masked_language_model is not None:
+        counts = np.ones(config.encoder.vocab_size)
+        counts[: len(token_counts)] += token_counts
+        with torch.no_grad():
+            model.masked_language_model.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
     return model
 
 

@@ -69,6 +69,9 @@ class Encoder(nn.Module):
 
         Returns:
             the last layer's output; 0 where a token is padding, also in a sequence that is nothing else.
+
+        Raises:
+            ValueError: if a sequence is longer than the encoder has positions.
         """
         real = torch.ones_like(token_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
         if segment_ids is None:
@@ -76,6 +79,12 @@ class Encoder(nn.Module):
         outputs = self.embeddings.token.weight.new_zeros((*token_ids.shape, self.config.hidden_size))
         if not real.any():
             return outputs
+        if token_ids.shape[1] > self.config.max_position_embeddings:
+            raise ValueError(
+                "A sequence must not be longer than the encoder's positions. "
+                f"Received: {token_ids.shape[1]} tokens, {self.config.max_position_embeddings} positions. "
+                "Cut it, or look at it in windows."
+            )
         hidden = self.packed(pack_padded(token_ids, real, segment_ids))
         # The encoder may run in a lower precision than its weights have.
         return outputs.to(hidden.dtype).masked_scatter(real[..., None], hidden)

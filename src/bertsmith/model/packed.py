@@ -141,6 +141,11 @@ class PackedTokens:
             multiple: fill the tokens up to a multiple of this with a sequence of zeros that no count includes.
         """
         starts = np.asarray(sequence_starts, np.int64)
+        if not len(starts) or starts[0] or starts[-1] != len(token_ids) or (np.diff(starts) < 1).any():
+            raise ValueError(
+                "sequence_starts must rise from 0 to the number of tokens. "
+                f"Received: {starts[:8].tolist()} … for {len(token_ids)} tokens."
+            )
         if position_ids is None:
             position_ids = np.arange(len(token_ids)) - np.repeat(starts[:-1], np.diff(starts))
         num_tokens = int(starts[-1])

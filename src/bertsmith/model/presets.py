@@ -18,11 +18,11 @@ def _bert(layers: int, hidden: int, heads: int, **more: Any) -> dict[str, Any]:
 
 PRESETS: dict[str, dict[str, Any]] = {
     "bert-toy": _bert(4, 128, 4),
-    "bert-mini": _bert(4, 256, 4),
+    "bert-demo": _bert(2, 256, 4),
     "bert-base": _bert(12, 768, 12),
     "bert-large": _bert(24, 1024, 16),
 }
-"""The explainer's toy, the demo's model, and the two sizes of the BERT paper."""
+"""The explainer's toy, the demonstration's model, and the two sizes of the BERT paper."""
 
 
 def preset(name: str, *, vocab_size: int, **changes: Any) -> EncoderConfig:

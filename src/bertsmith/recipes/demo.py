@@ -80,8 +80,15 @@ def demo_settings(text: Path, minutes: float) -> dict[str, object]:
         {"sources": [str(text)]},
         [
             f"length.minutes={minutes}",
+            "max_length=64",
+            "model.start=bert-demo",
             "tokenizer.vocab_size=4096",
             "tokenizer.lowercase=true",
+            "masking.mask_rate=0.45",
+            "training.batch_tokens=2048",
+            "training.optimizer.learning_rate=3e-3",
+            "training.optimizer.matrices=muon",
+            "training.validation_tokens=30_000",
         ],
     )
 

@@ -30,6 +30,8 @@ class ModelChoice(Config):
     mlm_head: Literal["transform", "linear"] = "transform"
     mlm_head_input: Literal["last", "all_layers"] = "last"
     tie_embeddings: bool = True
+    bias_from_frequencies: bool = True
+    """Begin the vocabulary's bias at the logarithm of each token's frequency, as published BERT does not."""
 
 
 class RuntimeConfig(Config):

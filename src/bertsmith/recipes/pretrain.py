@@ -217,7 +217,13 @@ def _assemble(
         books = restored(state, saved)
         notify(f"goes on from step {state.step}")
     else:
-        start = start_model(config.model, tokenizer, objective=config.objective, seed=config.training.seed)
+        start = start_model(
+            config.model,
+            tokenizer,
+            token_counts=corpus.split("train").token_counts,
+            objective=config.objective,
+            seed=config.training.seed,
+        )
         for note in start.notes:
             notify(note)
         state = _new_state(start.model, config, device)

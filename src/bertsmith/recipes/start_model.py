@@ -4,6 +4,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import Int
+
 from bertsmith.folders.config_json import encoder_from_json
 from bertsmith.folders.model_folder import read_config, read_model, refuse_larger_tokenizer
 from bertsmith.foundation.errors import InputError, unknown_name
@@ -34,12 +37,20 @@ def refuse_unknown_start(choice: ModelChoice) -> None:
         )
 
 
-def start_model(choice: ModelChoice, tokenizer: Tokenizer, *, objective: str, seed: int) -> StartModel:
+def start_model(
+    choice: ModelChoice,
+    tokenizer: Tokenizer,
+    *,
+    token_counts: Int[np.ndarray, " vocabulary"],
+    objective: str,
+    seed: int,
+) -> StartModel:
     """Build or open the model.
 
     Args:
         choice: where it comes from.
         tokenizer: decides the number of embeddings of fresh weights.
+        token_counts: how often each token stands in the training text.
         objective: decides the heads.
         seed: decides fresh weights.
 
@@ -59,7 +70,8 @@ def start_model(choice: ModelChoice, tokenizer: Tokenizer, *, objective: str, se
         return _continued(Path(choice.start), choice, tokenizer, heads, weights_seed)
     encoder = _changed(_fresh_encoder(choice, tokenizer), choice)
     refuse_larger_tokenizer(tokenizer, encoder.vocab_size)
-    return StartModel(new_model(ModelConfig(encoder=encoder, heads=heads), seed=weights_seed), ())
+    counts = token_counts if choice.bias_from_frequencies else None
+    return StartModel(new_model(ModelConfig(encoder=encoder, heads=heads), seed=weights_seed, token_counts=counts), ())
 
 
 def positions_of(choice: ModelChoice) -> int:

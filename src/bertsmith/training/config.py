@@ -12,13 +12,16 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class OptimizerConfig(Config):
-    """AdamW, without decay on biases, norms and other vectors (Loshchilov and Hutter 2019)."""
+    """AdamW, without decay on biases, norms and other vectors (Loshchilov and Hutter 2019), with or without Muon."""
 
     learning_rate: Positive = 1e-3
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.98
     eps: Positive = 1e-6
+    matrices: Literal["adamw", "muon"] = "adamw"
+    """Who updates the matrices inside the encoder's layers; the rest is AdamW's."""
+    muon_learning_rate: Positive = 0.02
     clip_norm: Positive = 1.0
     """Largest norm of all gradients together; longer ones are scaled to it."""
 

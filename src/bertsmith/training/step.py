@@ -13,7 +13,9 @@ from bertsmith.engine.device import Device
 from bertsmith.foundation.random_streams import derived_seed
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import LossReport, Objective, add_counts
-from bertsmith.training.config import OptimizerConfig
+from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
+
+__all__ = ["StepReport", "TrainState", "new_optimizer", "optimizer_tensors", "restore_optimizer", "train_step"]
 
 
 @dataclass
@@ -21,7 +23,7 @@ class TrainState:
     """What a step changes."""
 
     model: Model
-    optimizer: torch.optim.AdamW
+    optimizer: torch.optim.Optimizer
     step: int = 0
     """Steps taken."""
     tokens: int = 0
@@ -38,21 +40,6 @@ class StepReport:
     """Before clipping; 0 where nothing was predicted."""
     updated: bool
     """False where nothing was predicted or a gradient was not finite: the weights then stay as they are."""
-
-
-def new_optimizer(model: Model, config: OptimizerConfig) -> torch.optim.AdamW:
-    """AdamW over all weights of a model; matrices and embeddings decay, vectors do not."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return torch.optim.AdamW(
-        [
-            {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
-            {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
-        ],
-        lr=config.learning_rate,
-        betas=(config.beta1, config.beta2),
-        eps=config.eps,
-        fused=True,
-    )
 
 
 def optimizer_tensors(state: TrainState) -> dict[str, Tensor]:
@@ -108,7 +95,7 @@ def train_step(
         updated = math.isfinite(gradient_norm)
     if updated:
         for group in state.optimizer.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate * group.get(RATE_RATIO, 1.0)
         state.optimizer.step()
     state.optimizer.zero_grad(set_to_none=True)
     state.step += 1
