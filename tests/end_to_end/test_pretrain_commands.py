@@ -109,6 +109,16 @@ def test_fill_gives_one_object_a_mask(mlm_run: FinishedRun, command: Command) ->
             assert best["sequence"].count("[MASK]") == 1
 
 
+def test_arabic_goes_in_and_comes_out_as_it_is(mlm_run: FinishedRun, command: Command) -> None:
+    found = command("fill", mlm_run.model, "ذهب [MASK] إلى البيت.", "--targets", "القط,الكلب", "--json")
+    assert found.code == 0, found.err
+    assert "ذهب القط إلى البيت." in found.out
+    assert {best["sequence"] for best in found.objects[0]["predictions"]} == {
+        "ذهب القط إلى البيت.",
+        "ذهب الكلب إلى البيت.",
+    }
+
+
 def test_fill_scores_the_targets_that_were_asked_for(mlm_run: FinishedRun, command: Command) -> None:
     found = command("fill", mlm_run.folder, "The [MASK] waits.", "--targets", "dog,cat", "--json")
     assert found.code == 0, found.err

@@ -51,7 +51,7 @@ class _BlockedAttention(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         query_key_value, key_mask, kept = ctx.saved_tensors
         gradient = torch.empty_like(query_key_value)
         scale = query_key_value.shape[-1] ** -0.5

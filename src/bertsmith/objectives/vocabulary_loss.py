@@ -2,6 +2,11 @@
 
 Logits are made for a block of the vocabulary at a time, and made again in the backward pass: their matrix product is
 cheap beside what it would cost to write all of them to memory and read them back.
+
+With raw scores ``s = features @ projection.T``, the probability of token j in row i is
+``exp(s_ij) * exp(bias_j) / Z_i``. So the only thing that is done to each element of a block is one exponential; what
+depends on the row or the column alone is multiplied into the matrix products that follow. Where exponentials would
+leave fp32's range, a slower way takes over that subtracts each row's highest logit first.
 """
 
 from collections.abc import Iterator
@@ -11,11 +16,15 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
-_BLOCK_ELEMENTS = 1 << 21
-"""Logits held at a time: 8 MiB in fp32, which stays in the caches."""
+_BLOCK_ELEMENTS = 1 << 22
+"""Logits held at a time: 16 MiB in fp32."""
 _LEAST_BLOCK_WIDTH = 256
 """Narrower blocks would make the matrix products inefficient."""
+_LARGEST_BIAS = 40.0
+"""Beyond it, exp(bias) and exp(s) together could leave fp32's range while their product does not."""
 
 
 @dataclass(frozen=True)
@@ -39,109 +48,126 @@ def vocabulary_loss(
 ) -> VocabularyLoss:
     """Sum over rows of the cross-entropy of ``features @ projection.T + bias`` against `targets`.
 
-    A row whose target is below 0 asks for nothing: it adds no loss, no hit and no gradient.
-
-    Matrix products run in autocast's type where autocast is on, everything else in fp32 at least. The result is
-    differentiable once, in `features`, `projection` and `bias`.
+    A row whose target is below 0 asks for nothing: it adds no loss, no hit and no gradient. Matrix products run in
+    autocast's type where autocast is on, everything else in fp32 at least. The result is differentiable once, in
+    `features`, `projection` and `bias`.
     """
     device = features.device.type
     matrix_type = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else features.dtype
     with torch.autocast(device, enabled=False):
-        total, hits = _BlockedLoss.apply(  # pyright: ignore[reportGeneralTypeIssues]
-            features, projection, bias, targets, matrix_type, block_elements
-        )
-    return VocabularyLoss(total, hits if with_hits else None)
+        blocks = _Blocks(features.detach(), projection.detach(), matrix_type, block_elements)
+        best = _best_tokens(blocks, bias.detach()) if with_hits else None
+        sums = _exponential_sums(blocks, bias.detach())
+        if sums is None:
+            total = _careful_total(features, projection, bias, targets, matrix_type, block_elements)
+        else:
+            total = _BlockedLoss.apply(features, projection, bias, targets, sums, blocks)
+    return VocabularyLoss(total, None if best is None else (best == targets).sum())  # pyright: ignore[reportArgumentType]
 
 
 class _Blocks:
-    """Logits of all rows for one block of the vocabulary after the other, in buffers that are used again.
+    """Raw scores of all rows for one block of the vocabulary after the other, in a buffer that is used again.
 
     Fresh memory would be faulted in anew for each block, which on a CPU costs more than the arithmetic.
     """
 
-    def __init__(
-        self, rows: Tensor, projection: Tensor, bias: Tensor, matrix_type: torch.dtype, block_elements: int
-    ) -> None:
+    def __init__(self, rows: Tensor, projection: Tensor, matrix_type: torch.dtype, block_elements: int) -> None:
         self.rows = rows.to(matrix_type)
-        self._projection, self._bias = projection, bias
+        self.matrix = projection.to(matrix_type)
+        self.exact = torch.promote_types(projection.dtype, torch.float32)
         self._width = min(len(projection), max(_LEAST_BLOCK_WIDTH, block_elements // max(1, len(rows))))
-        size = len(rows) * self._width
-        exact = torch.promote_types(projection.dtype, torch.float32)
-        self._raw = torch.empty(size, dtype=matrix_type, device=rows.device)
-        self._exact = self._raw if matrix_type == exact else torch.empty(size, dtype=exact, device=rows.device)
 
     def __iter__(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Yields the block's place in the vocabulary, its part of the projection, and its logits, free to overwrite."""
-        num_rows, vocabulary = len(self.rows), len(self._projection)
+        """Yields the block's place in the vocabulary, its part of the projection, and its scores, free to overwrite."""
+        num_rows, vocabulary = len(self.rows), len(self.matrix)
+        buffer = torch.empty(num_rows * self._width, dtype=self.matrix.dtype, device=self.rows.device)
         for start in range(0, vocabulary, self._width):
             place = slice(start, min(start + self._width, vocabulary))
             shape = (num_rows, place.stop - start)
-            matrix = self._projection[place].to(self.rows.dtype)
-            raw = self._raw[: shape[0] * shape[1]].view(shape)
-            torch.mm(self.rows, matrix.T, out=raw)
-            logits = self._exact[: raw.numel()].view(shape)
-            if logits.data_ptr() != raw.data_ptr():
-                logits.copy_(raw)
-            yield place, matrix, logits.add_(self._bias[place])
+            scores = buffer[: shape[0] * shape[1]].view(shape)
+            matrix = self.matrix[place]
+            yield place, matrix, torch.mm(self.rows, matrix.T, out=scores)
 
-    def in_matrix_type(self, block: Tensor) -> Tensor:
-        """A block's values in the type of matrix products; overwrites what the block was made from."""
-        raw = self._raw[: block.numel()].view(block.shape)
-        return raw if raw.data_ptr() == block.data_ptr() else raw.copy_(block)
+
+def _exponential_sums(blocks: _Blocks, bias: Tensor) -> Tensor | None:
+    """``sum_j exp(s_ij) exp(bias_j)`` for each row; None where a number leaves the range of its type."""
+    if not bias.abs().amax() <= _LARGEST_BIAS:
+        return None
+    weights = bias.to(blocks.exact).exp()
+    sums = torch.zeros(len(blocks.rows), dtype=blocks.exact, device=bias.device)
+    buffer: Tensor | None = None
+    for place, _, scores in blocks:
+        if scores.dtype == blocks.exact:
+            exponentials = scores.exp_()
+        else:
+            buffer = torch.empty(scores.numel(), dtype=blocks.exact, device=bias.device) if buffer is None else buffer
+            exponentials = buffer[: scores.numel()].view(scores.shape).copy_(scores).exp_()
+        sums += exponentials @ weights[place]
+    # The smallest sum must stand far above what underflows beside it.
+    return sums if bool(((sums > 1e-25) & (sums < 1e35)).all()) else None
+
+
+def _best_tokens(blocks: _Blocks, bias: Tensor) -> Tensor:
+    highest = torch.full((len(blocks.rows),), -torch.inf, dtype=blocks.exact, device=bias.device)
+    best = torch.zeros(len(blocks.rows), dtype=torch.int64, device=bias.device)
+    for place, _, scores in blocks:
+        block_highest, block_best = scores.to(blocks.exact).add_(bias[place]).max(1)
+        best = torch.where(block_highest > highest, block_best + place.start, best)
+        highest = torch.maximum(highest, block_highest)
+    return best
 
 
 class _BlockedLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        features: Tensor,
-        projection: Tensor,
-        bias: Tensor,
-        targets: Tensor,
-        matrix_type: torch.dtype,
-        block_elements: int,
-    ) -> tuple[Tensor, Tensor]:
-        blocks = _Blocks(features, projection, bias, matrix_type, block_elements)
-        num_rows, exact = len(features), torch.promote_types(projection.dtype, torch.float32)
-        highest = torch.full((num_rows,), -torch.inf, dtype=exact, device=features.device)
-        sums = torch.zeros(num_rows, dtype=exact, device=features.device)
-        found = torch.zeros(num_rows, dtype=exact, device=features.device)
-        best = torch.zeros(num_rows, dtype=torch.int64, device=features.device)
-        for place, _, logits in blocks:
-            inside = (targets >= place.start) & (targets < place.stop)
-            column = (targets - place.start).clamp(0, logits.shape[1] - 1)
-            found = torch.where(inside, logits.gather(1, column[:, None])[:, 0], found)
-            block_highest, block_best = logits.max(1)
-            best = torch.where(block_highest > highest, block_best + place.start, best)
-            new_highest = torch.maximum(highest, block_highest)
-            block_sums = logits.sub_(new_highest[:, None]).exp_().sum(1)
-            sums = sums * (highest - new_highest).exp() + block_sums
-            highest = new_highest
+        ctx: Any, features: Tensor, projection: Tensor, bias: Tensor, targets: Tensor, sums: Tensor, blocks: _Blocks
+    ) -> Tensor:
         asked = targets >= 0
-        # An infinite sum makes every probability of a row 0, and with it its gradient.
-        log_sums = torch.where(asked, highest + sums.log(), torch.inf)
-        ctx.save_for_backward(features, projection, bias, targets, log_sums)
-        ctx.matrix_type, ctx.block_elements = matrix_type, block_elements
-        hits = (best == targets).sum()
-        ctx.mark_non_differentiable(hits)
-        return torch.where(asked, log_sums - found, 0.0).sum(), hits
+        wanted = targets.clamp(min=0)
+        # Rounded as the matrix product rounds it, so that a probability does not exceed 1.
+        dots = (blocks.rows.to(blocks.exact) * blocks.matrix[wanted].to(blocks.exact)).sum(1).to(blocks.rows.dtype)
+        losses = sums.log() - dots.to(blocks.exact) - bias[wanted]
+        ctx.save_for_backward(projection, bias, targets, sums)
+        ctx.blocks, ctx.features_type = blocks, features.dtype
+        return torch.where(asked, losses, 0.0).sum()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        scale = gradients[0]
-        features, projection, bias, targets, log_sums = ctx.saved_tensors
-        blocks = _Blocks(features, projection, bias, ctx.matrix_type, ctx.block_elements)
-        # Scaled once here: rows are few, the gradient of the projection is large.
-        scaled_rows = (blocks.rows * scale).to(ctx.matrix_type)
-        grad_rows = torch.zeros_like(features, dtype=torch.promote_types(features.dtype, torch.float32))
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        blocks: _Blocks = ctx.blocks
+        projection, bias, targets, sums = ctx.saved_tensors
+        asked = targets >= 0
+        scale = torch.where(asked, gradients[0], 0.0).to(blocks.exact)
+        row_weights, column_weights = scale / sums, bias.to(blocks.exact).exp()
+        rows = blocks.rows.to(blocks.exact)
+        weighted_rows = (rows * row_weights[:, None]).to(blocks.rows.dtype)
+        grad_rows = torch.zeros_like(rows)
         grad_projection, grad_bias = torch.empty_like(projection), torch.empty_like(bias)
-        for place, matrix, logits in blocks:
-            error = logits.sub_(log_sums[:, None]).exp_()
-            row = ((targets >= place.start) & (targets < place.stop)).nonzero()[:, 0]
-            error[row, targets[row] - place.start] -= 1.0
-            torch.sum(error, 0, out=grad_bias[place])
-            error = blocks.in_matrix_type(error)
-            grad_projection[place] = error.T @ scaled_rows
-            grad_rows += error @ matrix
-        return grad_rows.mul_(scale).to(features.dtype), grad_projection, grad_bias.mul_(scale), None, None, None
+        for place, matrix, scores in blocks:
+            exponentials, weights = scores.exp_(), column_weights[place]
+            torch.mul(exponentials.T @ weighted_rows, weights[:, None], out=grad_projection[place])
+            torch.mul(exponentials.T @ row_weights.to(scores.dtype), weights, out=grad_bias[place])
+            grad_rows += exponentials @ (matrix * weights[:, None]).to(scores.dtype)
+        grad_rows.mul_(row_weights[:, None])
+        # The target's own term, -1 at one place of each row.
+        wanted = targets.clamp(min=0)
+        grad_rows.sub_(blocks.matrix[wanted] * scale[:, None])
+        grad_projection.index_add_(0, wanted, (rows * -scale[:, None]).to(projection.dtype))
+        grad_bias.index_add_(0, wanted, -scale.to(bias.dtype))
+        return grad_rows.to(ctx.features_type), grad_projection, grad_bias, None, None, None
+
+
+def _careful_total(
+    features: Tensor, projection: Tensor, bias: Tensor, targets: Tensor, matrix_type: torch.dtype, block_elements: int
+) -> Tensor:
+    """The same sum for scores of any size: logits of a few rows at a time, made again in the backward pass."""
+    exact = torch.promote_types(projection.dtype, torch.float32)
+
+    def block_total(rows: Tensor, wanted: Tensor) -> Tensor:
+        logits = functional.linear(rows.to(matrix_type), projection.to(matrix_type)).to(exact) + bias
+        return functional.cross_entropy(logits, wanted.clamp(min=-1), ignore_index=-1, reduction="sum")
+
+    block_rows = max(1, block_elements // len(projection))
+    pairs = zip(features.split(block_rows), targets.split(block_rows), strict=True)
+    totals = [checkpoint(block_total, rows, wanted, use_reentrant=False) for rows, wanted in pairs]
+    return torch.stack(totals).sum()  # pyright: ignore[reportArgumentType]
