@@ -22,7 +22,7 @@ from bertsmith.training.config import OptimizerConfig
 from bertsmith.training.step import TrainState, new_optimizer, train_step
 
 VOCABULARY, SEQUENCES, LENGTH, MASK_ID = 64_000, 32, 128, 4
-ROUNDS = 7
+ROUNDS = 5
 
 
 def tokens() -> tuple[np.ndarray, np.ndarray]:

@@ -45,7 +45,7 @@ def sentence_pairs(split: Split, max_text_tokens: int, stream: np.random.Generat
         raise InputError(
             "Next sentence prediction needs at least two documents, since a random sentence must come from another one",
             f"{split.num_documents} in the {split.folder.name} part",
-            "Part documents by a blank line, or train with --objective mlm.",
+            "Part documents by a blank line, hold out a larger share of them, or train with --objective mlm.",
         )
     sentences = _Sentences(np.asarray(split.sentence_starts).tolist(), np.asarray(split.document_starts).tolist())
     rows = [

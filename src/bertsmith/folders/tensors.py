@@ -28,6 +28,10 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     """
     try:
         save_file(tensors, path, metadata={"format": "pt"})
+        # The library lets nobody but the owner read; a model is read by whom the person's own settings say.
+        mask = os.umask(0)
+        os.umask(mask)
+        path.chmod(0o666 & ~mask)
     except SafetensorError as error:
         # The library tells the system's error in words alone.
         found = re.search(r"\(os error (\d+)\)", str(error))

@@ -1,6 +1,6 @@
 """The base of every config: frozen, closed, and with messages that name the option a person typed."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -48,7 +48,11 @@ def _fields_beside(cls: type[BaseModel], place: tuple[int | str, ...]) -> list[s
     """Names of the fields of the config in which the last part of `place` stands."""
     for part in place[:-1]:
         field = cls.model_fields.get(str(part))
-        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+        annotation = field.annotation if field is not None else None
+        # A table that may be left out is written as `Table | None`.
+        tables = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]
+        tables = [kind for kind in tables if issubclass(kind, BaseModel)]
+        if not tables:
             return []
-        cls = field.annotation
+        cls = tables[0]
     return list(cls.model_fields)

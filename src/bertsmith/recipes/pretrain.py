@@ -32,7 +32,6 @@ from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.recipes.sampling import Sampler
 from bertsmith.recipes.start_model import is_model_folder, positions_of, refuse_unknown_start, start_model
 from bertsmith.recipes.text_sources import (
-    automatic_vocab_size,
     is_corpus,
     prepare_files,
     refuse_mixed_sources,
@@ -171,11 +170,8 @@ def _corpus(config: PretrainConfig, run: RunFolder, notify: Notify) -> tuple[Cor
         start = Path(config.model.start)
         tokenizer = read_tokenizer(start, vocab_size=read_model(start).model.config.encoder.vocab_size)
     else:
-        wanted = config.tokenizer
-        if "vocab_size" not in wanted.model_fields_set:
-            wanted = wanted.model_copy(update={"vocab_size": automatic_vocab_size(files)})
-        notify(f"tokenizer: {wanted.algorithm}, {wanted.vocab_size:,} pieces")
-        tokenizer = tokenizer_for(files, config.text, wanted, run.tokenizer)
+        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
+        notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
     SequenceFormat.of(tokenizer)
     notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
     return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer

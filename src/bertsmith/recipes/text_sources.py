@@ -1,6 +1,6 @@
 """From what a person named to a corpus: files are read, a tokenizer is found or trained, tokens are written."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bertsmith.corpus.config import CorpusConfig
@@ -12,7 +12,7 @@ from bertsmith.foundation.files import MANIFEST, new_folder
 from bertsmith.text.documents import Document, TextConfig, read_documents
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.tokenizer import Tokenizer
-from bertsmith.tokenization.training import train_tokenizer
+from bertsmith.tokenization.training import VocabularyTooLarge, train_tokenizer
 
 _SMALLEST_VOCABULARY = 384
 _LARGEST_VOCABULARY = 32_000
@@ -30,11 +30,26 @@ def automatic_vocab_size(files: Sequence[Path]) -> int:
     return int(min(max(size // _BYTES_A_PIECE, _SMALLEST_VOCABULARY), _LARGEST_VOCABULARY)) // 64 * 64
 
 
+def new_tokenizer(files: Sequence[Path], text: TextConfig, config: TokenizerConfig) -> Tokenizer:
+    """Train a tokenizer on files; where the config does not say how large, as large as their size suggests."""
+
+    def texts() -> Iterator[str]:
+        return (document.text for document in read_documents(files, text))
+
+    if "vocab_size" in config.model_fields_set:
+        return train_tokenizer(texts, config)
+    try:
+        return train_tokenizer(texts, config.model_copy(update={"vocab_size": automatic_vocab_size(files)}))
+    except VocabularyTooLarge as error:
+        # Nobody asked for a size that the text, short or of few words, cannot fill.
+        return train_tokenizer(texts, config.model_copy(update={"vocab_size": error.num_pieces}))
+
+
 def tokenizer_for(files: Sequence[Path], text: TextConfig, config: TokenizerConfig, folder: Path) -> Tokenizer:
     """The tokenizer that stands in `folder`, or a new one trained on files and written there."""
     if (folder / MANIFEST).is_file():
         return Tokenizer.from_folder(folder)
-    tokenizer = train_tokenizer(lambda: (document.text for document in read_documents(files, text)), config)
+    tokenizer = new_tokenizer(files, text, config)
     with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
         tokenizer.save(temporary)
     return tokenizer

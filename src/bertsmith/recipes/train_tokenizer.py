@@ -5,12 +5,11 @@ from pathlib import Path
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder
-from bertsmith.recipes.text_sources import automatic_vocab_size
+from bertsmith.recipes.text_sources import new_tokenizer
 from bertsmith.text.documents import TextConfig, find_files, read_documents
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.report import TokenizerReport, report
 from bertsmith.tokenization.tokenizer import Tokenizer
-from bertsmith.tokenization.training import train_tokenizer
 
 
 def train_tokenizer_run(
@@ -25,9 +24,7 @@ def train_tokenizer_run(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--out must be a new or empty folder", folder, "Choose another folder.")
     files = find_files(sources)
-    if "vocab_size" not in config.model_fields_set:
-        config = config.model_copy(update={"vocab_size": automatic_vocab_size(files)})
-    tokenizer = train_tokenizer(lambda: (document.text for document in read_documents(files, text)), config)
+    tokenizer = new_tokenizer(files, text, config)
     with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
         tokenizer.save(temporary)
     return tokenizer

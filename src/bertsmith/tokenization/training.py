@@ -29,6 +29,22 @@ _SCORE_DIGITS = 6
 _PUT_BACK_STEP = 1e-4
 
 
+class VocabularyTooLarge(InputError):
+    """More pieces were asked for than the text gives, which is `num_pieces`."""
+
+    def __init__(self, vocab_size: int, num_pieces: int) -> None:
+        self.vocab_size = vocab_size
+        self.num_pieces = num_pieces
+        super().__init__(
+            "vocab_size must not exceed what the text supports",
+            f"vocab_size={vocab_size}, and the text gives {num_pieces} pieces",
+            f"Use vocab_size={num_pieces} or less, or more text.",
+        )
+
+    def __reduce__(self) -> tuple[type["VocabularyTooLarge"], tuple[int, int]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return type(self), (self.vocab_size, self.num_pieces)
+
+
 def train_tokenizer(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> Tokenizer:
     """Train a tokenizer; its `summary` tells what was found.
 
@@ -48,11 +64,7 @@ def train_tokenizer(texts: Callable[[], Iterable[str]], config: TokenizerConfig)
         library = _train_unigram(texts, config, alphabet)
     num_pieces = library.get_vocab_size()
     if num_pieces < config.vocab_size:
-        raise InputError(
-            "vocab_size must not exceed what the text supports",
-            f"vocab_size={config.vocab_size}, and the text gives {num_pieces} pieces",
-            f"Use vocab_size={num_pieces} or less, or more text.",
-        )
+        raise VocabularyTooLarge(config.vocab_size, num_pieces)
     special = SPECIAL_TOKENS[config.algorithm]
     return Tokenizer(
         TokenizerParts(

@@ -64,7 +64,7 @@ class TrainingConfig(Config):
     batch_tokens: Count = 8192
     """Real tokens in a step's batch, special ones included."""
     micro_batch_tokens: Count = 16384
-    """Most tokens in one forward pass; a larger batch is accumulated. It changes memory, not results."""
+    """Most tokens in one forward pass; a larger batch is accumulated. Memory changes, and dropout's draws."""
     optimizer: OptimizerConfig = OptimizerConfig()
     schedule: ScheduleConfig = ScheduleConfig()
     seed: int = 0
@@ -72,7 +72,7 @@ class TrainingConfig(Config):
     validate_every_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
     """A validation each time this share of the run has passed, and one at the end."""
     validation_tokens: Count = 200_000
-    """Most tokens of the validation part that a validation uses: always the same ones, with the same masks."""
+    """Tokens of the validation part after which a validation ends: always the same ones, with the same masks."""
     checkpoint_every_minutes: Positive = 5.0
     keep_checkpoints: Count = 2
     """The newest stay, and beside them the best."""

@@ -149,11 +149,11 @@ class TrainingLoop:
 
     def _note(self, report: StepReport) -> None:
         books = self.books
-        for part in report.parts:
+        diverged = bool(report.parts) and not report.updated
+        for part in report.parts if not diverged else ():
             for term, total in part.totals.items():
                 before, count = books.interval.get(term, (0.0, 0))
                 books.interval[term] = (before + float(total), count + part.counts[term])
-        diverged = bool(report.parts) and not report.updated
         books.skipped_updates = books.skipped_updates + 1 if diverged else 0
         if books.skipped_updates > _MOST_SKIPPED_UPDATES:
             raise BertsmithError(

@@ -21,7 +21,7 @@ def test_a_config_written_as_toml_comes_back_equal(tmp_path: Path) -> None:
         {
             "objective": "mlm+nsp",
             "length": {"minutes": 1.5},
-            "model": {"start": "bert-mini", "dropout": {"embeddings": 0.1}},
+            "model": {"start": "bert-demo", "dropout": {"embeddings": 0.1}},
             "training": {"optimizer": {"learning_rate": 3e-4}, "schedule": {"shape": "cosine"}},
         }
     )
@@ -59,7 +59,7 @@ def test_a_folder_in_place_of_settings_is_refused(tmp_path: Path) -> None:
         ("training.seed=7", 7),
         ("training.optimizer.learning_rate=1e-4", 1e-4),
         ("model.tie_embeddings=false", False),
-        ("model.start=bert-mini", "bert-mini"),
+        ("model.start=bert-demo", "bert-mini"),
         ('model.start = "bert mini"', "bert mini"),
         ("sources=['a', 'b']", ["a", "b"]),
         ("model.start=a=b", "a=b"),
