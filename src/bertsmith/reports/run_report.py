@@ -20,7 +20,7 @@ p.lead { color: var(--soft); margin: 0; } table { border-collapse: collapse; }
 td, th { text-align: start; padding: .25rem 1rem .25rem 0; vertical-align: top; font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 500; } dl.figures { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 0; }
 dl.figures dt { color: var(--soft); font-size: .85rem; } dl.figures dd { margin: 0; font-size: 1.35rem; }
-li { unicode-bidi: plaintext; text-align: start; margin: .2rem 0; } ul { list-style: none; padding: 0; }
+li { unicode-bidi: plaintext; text-align: start; margin: .2rem 0; } ul { list-style: none; margin: 0; padding: 0; }
 svg { max-width: 100%; height: auto; } .legend { color: var(--soft); font-size: .9rem; }
 """.strip()
 
