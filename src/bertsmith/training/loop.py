@@ -1,5 +1,6 @@
 """The training loop: steps, and between them validations, samples, checkpoints and questions whether to stop."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -168,6 +169,8 @@ class TrainingLoop:
         state, books = self.state, self.books
         losses = {term: total / count if count else 0.0 for term, (total, count) in books.interval.items()}
         books.interval = {}
+        if not losses:
+            return  # No step since the last event had a loss that could be told.
         tokens_before, seconds_before = interval_start
         total_steps = books.budget.total_steps
         rate = self.config.optimizer.learning_rate
@@ -177,7 +180,7 @@ class TrainingLoop:
                 total_steps=total_steps,
                 epoch=state.step / self.batches_per_epoch,
                 tokens=state.tokens,
-                loss=sum(losses.values()),
+                loss=math.fsum(losses.values()),
                 losses=losses,
                 learning_rate=rate * rate_share(self.config.schedule, state.step - 1, total_steps),
                 tokens_per_second=(state.tokens - tokens_before) / max(elapsed_seconds - seconds_before, 1e-9),

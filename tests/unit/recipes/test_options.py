@@ -59,7 +59,7 @@ def test_a_folder_in_place_of_settings_is_refused(tmp_path: Path) -> None:
         ("training.seed=7", 7),
         ("training.optimizer.learning_rate=1e-4", 1e-4),
         ("model.tie_embeddings=false", False),
-        ("model.start=bert-demo", "bert-mini"),
+        ("model.start=bert-demo", "bert-demo"),
         ('model.start = "bert mini"', "bert mini"),
         ("sources=['a', 'b']", ["a", "b"]),
         ("model.start=a=b", "a=b"),
