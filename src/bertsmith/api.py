@@ -1,5 +1,6 @@
 """The verbs as functions, with the names and defaults of the command line."""
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from bertsmith.model.encoder import Encoder
 from bertsmith.recipes.evaluate import evaluate_run as evaluate
 from bertsmith.recipes.inspect_folder import info
 from bertsmith.recipes.inspect_folder import verify_folder as verify
-from bertsmith.recipes.options import PretrainConfig, put, with_assignments
+from bertsmith.recipes.options import PretrainConfig, put_given
 from bertsmith.recipes.predict import load
 from bertsmith.recipes.prepare import prepare_run as prepare
 from bertsmith.recipes.pretrain import pretrain_run
@@ -59,10 +60,8 @@ def pretrain(
         "length.epochs": epochs,
         "length.steps": steps,
         "length.minutes": minutes,
-        **(settings or {}),
+        **copy.deepcopy(settings or {}),
     }
-    for key, value in given.items():
-        if value is not None:
-            put(values, key, value)
-    config = PretrainConfig.parse(with_assignments(values, []), where="the arguments")
+    put_given(values, given)
+    config = PretrainConfig.parse(values, where="the arguments")
     return pretrain_run(config, out, restart=restart, observers=observers)

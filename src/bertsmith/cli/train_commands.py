@@ -61,7 +61,7 @@ def pretrain(
 
     Example: bertsmith pretrain news/ --out my-bert --minutes 30
     """
-    from bertsmith.recipes.options import PretrainConfig, put, read_settings, with_assignments
+    from bertsmith.recipes.options import PretrainConfig, put_given, read_settings, with_assignments
     from bertsmith.recipes.pretrain import pretrain_run
 
     values: dict[str, Any] = read_settings(config) if config is not None else {}
@@ -83,9 +83,7 @@ def pretrain(
         "training.batch_tokens": batch_tokens,
         "training.seed": seed,
     }
-    for key, value in options.items():
-        if value is not None:
-            put(values, key, value)
+    put_given(values, options)
     values = with_assignments(values, assignments or [])
     if not values.get("sources"):
         raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")

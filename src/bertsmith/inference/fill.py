@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -157,13 +158,11 @@ class FillPredictor:
         words = self._completions(request, scores, ~special & ~self._tokenizer.continues_word & self._is_word, top_k)
         return MaskPrediction(request.text, request.mask_index, pieces, words)
 
-    @property
+    @cached_property
     def _is_word(self) -> np.ndarray:
         """Which pieces hold a letter, so that they can be a word."""
-        if not hasattr(self, "_word_pieces"):
-            texts = [self._tokenizer.decode([number]) for number in range(self._tokenizer.vocab_size)]
-            self._word_pieces = np.array([any(character.isalpha() for character in text) for text in texts])
-        return self._word_pieces
+        texts = [self._tokenizer.decode([number]) for number in range(self._tokenizer.vocab_size)]
+        return np.array([any(character.isalpha() for character in text) for text in texts])
 
     def _completions(
         self, request: _MaskRequest, scores: np.ndarray, allowed: np.ndarray, top_k: int

@@ -66,8 +66,9 @@ def evaluate_run(
         )
     with tempfile.TemporaryDirectory(prefix="bertsmith-") as temporary:
         if is_corpus(str(source)):
-            split = Corpus.open(source).split("validation")
-            if tokenizer.fingerprint != Corpus.open(source).manifest.tokenizer_fingerprint:
+            corpus = Corpus.open(source)
+            split = corpus.split("validation")
+            if tokenizer.fingerprint != corpus.manifest.tokenizer_fingerprint:
                 raise InputError(
                     "A corpus must have been prepared with the model's tokenizer", source, "Give its text instead."
                 )

@@ -100,6 +100,13 @@ def with_assignments(values: dict[str, Any], assignments: Sequence[str]) -> dict
     return merged
 
 
+def put_given(values: dict[str, Any], options: dict[str, Any]) -> None:
+    """Set the dotted keys whose value was given; None says that it was not."""
+    for key, value in options.items():
+        if value is not None:
+            put(values, key, value)
+
+
 def put(values: dict[str, Any], key: str, value: Any) -> None:
     """Set a dotted key, making the tables that lead to it."""
     *tables, last = key.split(".")

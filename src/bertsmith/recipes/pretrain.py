@@ -129,7 +129,7 @@ def _train(
                 stop=stop,
             )
             metrics = loop.run()
-    return _finish(config, run, corpus, tokenizer, pieces.state, metrics)
+    return _finish(config, run, tokenizer, pieces.state, metrics)
 
 
 def _refuse_early(config: PretrainConfig) -> None:
@@ -292,7 +292,6 @@ def _facts(corpus: Corpus, tokenizer: Tokenizer) -> dict[str, Any]:
 def _finish(
     config: PretrainConfig,
     run: RunFolder,
-    corpus: Corpus,
     tokenizer: Tokenizer,
     state: TrainState,
     metrics: dict[str, float],
