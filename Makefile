@@ -31,6 +31,7 @@ bench: $(VENV)/.installed-bench
 soak: $(VENV)/.installed-test
 	$(QUIET_THREADS) $(BIN)/python -m pytest -m soak --timeout 0 || test $$? -eq 5
 	$(BIN)/python benchmarks/prepare_memory.py
+	$(BIN)/python -m benchmarks.large_step
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build --wheel

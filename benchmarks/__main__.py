@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory"}
+_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory", "large_step"}
 """What the others share, and what `make soak` runs at full size."""
 
 

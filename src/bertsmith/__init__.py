@@ -12,11 +12,39 @@ The names below are loaded when they are first used, so that importing the packa
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bertsmith.api import Encoder, evaluate, info, load, prepare, pretrain, train_tokenizer, verify
+    from bertsmith.api import (
+        Encoder,
+        compare,
+        evaluate,
+        finetune,
+        generate,
+        import_model,
+        info,
+        load,
+        prepare,
+        pretrain,
+        push,
+        train_tokenizer,
+        verify,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = ["Encoder", "evaluate", "info", "load", "prepare", "pretrain", "train_tokenizer", "verify"]
+__all__ = [
+    "Encoder",
+    "compare",
+    "evaluate",
+    "finetune",
+    "generate",
+    "import_model",
+    "info",
+    "load",
+    "prepare",
+    "pretrain",
+    "push",
+    "train_tokenizer",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

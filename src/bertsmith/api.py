@@ -6,18 +6,39 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.model.encoder import Encoder
+from bertsmith.recipes.compare import Comparison, compare_run
+from bertsmith.recipes.compare_options import CompareConfig
 from bertsmith.recipes.evaluate import evaluate_run as evaluate
+from bertsmith.recipes.finetune import finetune_run
+from bertsmith.recipes.finetune_options import FinetuneConfig
+from bertsmith.recipes.generate import generate_run as generate
+from bertsmith.recipes.import_model import import_model_run as import_model
 from bertsmith.recipes.inspect_folder import info
 from bertsmith.recipes.inspect_folder import verify_folder as verify
 from bertsmith.recipes.options import PretrainConfig, put_given
 from bertsmith.recipes.predict import load
 from bertsmith.recipes.prepare import prepare_run as prepare
 from bertsmith.recipes.pretrain import pretrain_run
+from bertsmith.recipes.push import push_run as push
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.train_tokenizer import train_tokenizer_run as train_tokenizer
 from bertsmith.training.events import Observer
 
-__all__ = ["Encoder", "evaluate", "info", "load", "prepare", "pretrain", "train_tokenizer", "verify"]
+__all__ = [
+    "Encoder",
+    "compare",
+    "evaluate",
+    "finetune",
+    "generate",
+    "import_model",
+    "info",
+    "load",
+    "prepare",
+    "pretrain",
+    "push",
+    "train_tokenizer",
+    "verify",
+]
 
 
 def pretrain(
@@ -27,6 +48,7 @@ def pretrain(
     model: str | Path = "bert-toy",
     tokenizer: str | Path | None = None,
     objective: str = "mlm",
+    extend_vocabulary: int = 0,
     epochs: float | None = None,
     steps: int | None = None,
     minutes: float | None = None,
@@ -41,7 +63,8 @@ def pretrain(
         out: the run's folder.
         model: a preset or config.json for fresh weights, or a model folder to go on from.
         tokenizer: a tokenizer folder; trained on the text where not given.
-        objective: ``mlm`` or ``mlm+nsp``.
+        objective: ``mlm``, ``mlm+nsp``, ``mlm+sop``, ``causal`` or ``bilm``.
+        extend_vocabulary: words of the text to add to the vocabulary of the model that the run goes on from.
         epochs: passes over the text; or one of the next two.
         steps: steps.
         minutes: time for all of it.
@@ -57,6 +80,7 @@ def pretrain(
     given = {
         "model.start": str(model),
         "tokenizer_folder": None if tokenizer is None else str(tokenizer),
+        "extend_vocabulary": extend_vocabulary or None,
         "length.epochs": epochs,
         "length.steps": steps,
         "length.minutes": minutes,
@@ -65,3 +89,113 @@ def pretrain(
     put_given(values, given)
     config = PretrainConfig.parse(values, where="the arguments")
     return pretrain_run(config, out, restart=restart, observers=observers)
+
+
+def finetune(
+    task: str,
+    train: str | Path,
+    *,
+    model: str | Path,
+    out: str | Path,
+    validation: str | Path | None = None,
+    text: str | None = None,
+    pair: str | None = None,
+    label: str | None = None,
+    epochs: float | None = None,
+    steps: int | None = None,
+    minutes: float | None = None,
+    seed: int | None = None,
+    restart: bool = False,
+    settings: dict[str, Any] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Run:
+    """Train an encoder to do a job, from rows with labels, or go on with such a run.
+
+    Args:
+        task: ``classify``.
+        train: file of labelled rows: .csv, .tsv, .jsonl or .parquet.
+        model: folder of the encoder, or of the run that made it.
+        out: the run's folder.
+        validation: file of rows to validate on; a share of the training rows where not given.
+        text: column of the text; guessed where not given, as are the next two.
+        pair: column of the second text.
+        label: column of the label.
+        epochs: passes over the rows; or one of the next two. Three to twenty by their number where none is given.
+        steps: steps.
+        minutes: time for all of it.
+        seed: decides the new weights and the order.
+        restart: remove an earlier run in `out` first.
+        settings: further settings by dotted key, as ``--set`` takes them.
+        observers: are told of events.
+
+    Returns:
+        the run; its ``metrics`` are the scores on the validation rows, its ``evaluation`` those in detail.
+
+    Raises:
+        InputError: if something given cannot be used.
+        Stopped: if a signal asked to stop; the same call goes on.
+    """
+    values: dict[str, Any] = {"task": task, "train": str(train), "model": str(model)}
+    given = {
+        "validation": None if validation is None else str(validation),
+        "data.text": text,
+        "data.pair": pair,
+        "data.label": label,
+        "length.epochs": epochs,
+        "length.steps": steps,
+        "length.minutes": minutes,
+        "training.seed": seed,
+        **copy.deepcopy(settings or {}),
+    }
+    put_given(values, given)
+    config = FinetuneConfig.parse(values, where="the arguments")
+    return finetune_run(config, out, restart=restart, observers=observers)
+
+
+def compare(
+    sources: Sequence[str | Path],
+    out: str | Path,
+    *,
+    model: str = "bert-toy",
+    labels: str | Path | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    epochs: float | None = None,
+    steps: int | None = None,
+    minutes: float | None = None,
+    restart: bool = False,
+    settings: dict[str, Any] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Comparison:
+    """Train a BERT, a GPT and an ELMo of one size on the same text and budget, and measure what each can do.
+
+    Args:
+        sources: files, folders, or one prepared corpus.
+        out: the comparison's folder.
+        model: the BERT preset whose size all three have.
+        labels: a table of labelled texts; the task is made out of the corpus where not given.
+        text: column of the text in `labels`; guessed where not given, as is the next.
+        label: column of the label.
+        epochs: passes over the text in each training; or one of the next two. Three where none is given.
+        steps: steps of each training.
+        minutes: time for all of it.
+        restart: remove an earlier comparison in `out` first.
+        settings: further settings by dotted key, such as ``{"task.template": "{text} Topic: {label}"}``.
+        observers: are told of events.
+
+    Raises:
+        InputError: if something given cannot be used.
+        Stopped: if a signal asked to stop; the same call goes on.
+    """
+    values: dict[str, Any] = {"sources": [str(source) for source in sources], "model": model}
+    given = {
+        "task.labels": None if labels is None else str(labels),
+        "task.table.text": text,
+        "task.table.label": label,
+        "length.epochs": epochs,
+        "length.steps": steps,
+        "length.minutes": minutes,
+        **copy.deepcopy(settings or {}),
+    }
+    put_given(values, given)
+    return compare_run(CompareConfig.parse(values, where="the arguments"), out, restart=restart, observers=observers)

@@ -105,7 +105,7 @@ def test_fill_gives_one_object_a_mask(mlm_run: FinishedRun, command: Command) ->
         assert len(scores) == 3
         assert scores == sorted(scores, reverse=True)
         for best in mask["predictions"]:
-            assert best.keys() == {"token", "token_id", "score", "sequence"}
+            assert best.keys() == {"token", "token_id", "score", "sequence", "rank"}
             assert best["sequence"].count("[MASK]") == 1
 
 

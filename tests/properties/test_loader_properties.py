@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertsmith.batches.loader import PretrainingLoader
+from bertsmith.batches.targets import MaskedTargets
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.pretraining import document_sentences
 from made_corpora import made_format, made_split
@@ -21,7 +22,7 @@ def _loader(documents: list[list[int]], batch_tokens: int, micro_batch_tokens: i
         split,
         lambda epoch: examples,
         FORMAT,
-        masking=MaskingConfig(),
+        targets=MaskedTargets(MaskingConfig()),
         batch_tokens=batch_tokens,
         micro_batch_tokens=micro_batch_tokens,
         seed=seed,

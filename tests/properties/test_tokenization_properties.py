@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex, pre_tokenizers
 from transformers import AutoTokenizer
 
 from bertsmith.tokenization import Tokenizer, TokenizerConfig, train_tokenizer
@@ -155,3 +156,58 @@ def test_every_opted_in_mask_is_one_id_and_all_other_text_stays_text(both: Both,
         pieces = both.ours.piece_ids(parts)
         joined = [*pieces[0], *(number for ids in pieces[1:] for number in (both.ours.mask_id, *ids))]
         assert inner == joined
+
+
+_ADDED = ["rw", "overwrite", "مكتبتنا", "부산에서", "café2"]
+# What holds together with letters, as the library that finds added words has it.
+_RUN = Regex(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]+")
+_KNOWN = st.lists(
+    st.one_of(
+        st.sampled_from(["😊", "❤️", "👨‍👩‍👧", " 🇩🇪 ", "שָׁלוֹם", "हिन्दी", "東京", "كِتَابـ", "não", "[", ".,", "'", " "]),
+        st.sampled_from([f"{stem}{ending}" for stem in _STEMS for ending in _ENDINGS]),
+        st.text(alphabet="abcdefgh ABC.,0123", max_size=6),
+    ),
+    max_size=10,
+).map("".join)
+_WORDLIKE = st.lists(
+    st.one_of(st.sampled_from([*_ADDED, " ", " ", "-", "x", "\u064b", "é", "_", "\u200c", "2", "، "]), TEXT), max_size=8
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def extended(both: Both, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    folder = tmp_path_factory.mktemp("extended")
+    both.ours.with_words(_ADDED).save(folder, max_length=64)
+    theirs = AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
+    return Both(Tokenizer.from_folder(folder), theirs, both.config)
+
+
+@_EXAMPLES
+@given(text=_WORDLIKE)
+def test_added_words_are_found_whole_alike_here_and_there_and_change_nothing_else(
+    both: Both, extended: Both, text: str
+) -> None:
+    _assert_equal(extended, (text,), None)
+    encoding = extended.ours.encode(text)
+    inner = encoding.token_ids[1:-1]
+    assert inner.tolist() == extended.ours.piece_ids([text])[0]
+    new = inner >= both.ours.vocab_size
+    normalize = build_normalizer(both.config).normalize_str
+    runs = [run for run, _ in pre_tokenizers.Split(_RUN, "removed", invert=True).pre_tokenize_str(normalize(text))]
+    entries = {normalize(word) for word in _ADDED}
+    assert [extended.ours.token(int(number)) for number in inner[new]] == [run for run in runs if run in entries]
+    for start, end in encoding.offsets[1:-1][new].tolist():
+        assert normalize(text[start:end]).strip("\u200c\u200d") in entries
+    if not new.any():
+        assert extended.ours.piece_ids([text]) == both.ours.piece_ids([text])
+
+
+@_EXAMPLES
+@given(text=_KNOWN)
+def test_words_begin_by_the_ids_alone_where_they_begin_by_the_text(both: Both, text: str) -> None:
+    encoding = both.ours.encode(text)
+    # An unknown word is one piece in WordPiece; in Unigram an unknown letter parts a word.
+    assert both.config.algorithm == "wordpiece" or both.ours.unk_id not in encoding.token_ids
+    words = encoding.word_ids[1:-1]
+    told = [*([True] if len(words) else []), *(words[1:] != words[:-1])]
+    assert both.ours.word_starts(encoding.token_ids[1:-1]).tolist() == told

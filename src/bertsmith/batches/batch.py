@@ -20,18 +20,22 @@ class Batch:
     target_positions: Int[Tensor, " targets"]
     """Positions, among the packed tokens, of those that must be predicted."""
     target_ids: Int[Tensor, " targets"]
-    """The true tokens there; `IGNORED` in entries that only fill up the shape, which stand at the end."""
+    """What must be found there; `IGNORED` in entries that only fill up the shape, which stand at the end."""
     num_targets: int
     """Entries that count."""
-    next_sentence_labels: Int[Tensor, " sequences"] | None = None
+    pair_labels: Int[Tensor, " sequences"] | None = None
+    """For sentence pairs: 0 where the second segment follows the first, 1 where it does not."""
+    labels: Int[Tensor, " sequences"] | None = None
+    """The class of each sequence, where sequences are classified."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on `device`."""
-        labels = self.next_sentence_labels
+        pair_labels, labels = self.pair_labels, self.labels
         return replace(
             self,
             packed=self.packed.to(device),
             target_positions=self.target_positions.to(device, non_blocking=True),
             target_ids=self.target_ids.to(device, non_blocking=True),
-            next_sentence_labels=None if labels is None else labels.to(device, non_blocking=True),
+            pair_labels=None if pair_labels is None else pair_labels.to(device, non_blocking=True),
+            labels=None if labels is None else labels.to(device, non_blocking=True),
         )

@@ -1,4 +1,5 @@
-"""Batches by number: what a step sees is a pure function of the seed and the step.
+"""Batches by number: what a step sees is a pure function of the seed and the step, and where the mask rate changes over
+the run's steps, of their number too.
 
 So a resumed run needs no replay, and any process can make any batch. An epoch's examples are put in random order and
 cut into batches of almost equal numbers of tokens; every epoch has the same number of batches.
@@ -14,9 +15,11 @@ import torch
 from jaxtyping import Int
 
 from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.micro_batches import TOKEN_MULTIPLE, micro_bounds
 from bertsmith.batches.sequence_format import FramedTokens, SequenceFormat
+from bertsmith.batches.targets import BatchOrigin, TargetMaker
 from bertsmith.corpus.corpus import Split
-from bertsmith.examples.masking import MaskingConfig, mask_tokens
+from bertsmith.examples.masking import TargetedTokens
 from bertsmith.examples.pretraining import PretrainingExamples
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model.packed import PackedTokens
@@ -25,9 +28,8 @@ ExamplesOfEpoch = Callable[[int], PretrainingExamples]
 """From an epoch's number to its examples: the same every time, or drawn anew each epoch."""
 
 
-_TOKEN_MULTIPLE = 128
 _TARGET_MULTIPLE = 64
-"""Tokens and targets of a batch are filled up to multiples of these, so that shapes come from a short list."""
+"""Targets of a batch are filled up to a multiple of this, as its tokens are, so that shapes come from a short list."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,13 @@ class _Epoch:
 
 
 class PretrainingLoader:
-    """Batches of masked sequences.
+    """Batches of sequences with what must be found in them.
 
     Args:
         split: where tokens are fetched from.
         examples_of_epoch: the examples of an epoch.
         sequence_format: how text is framed.
-        masking: how tokens are selected and hidden.
+        targets: decides what must be found, and what of the text is seen.
         batch_tokens: real tokens in a batch, special ones included. Batches of an epoch differ by less than a sequence
             from its mean, which is `batch_tokens` or a little more: as many batches as fill it share all tokens.
         micro_batch_tokens: most tokens in one forward pass; a batch with more is cut into several.
@@ -57,7 +59,7 @@ class PretrainingLoader:
         examples_of_epoch: ExamplesOfEpoch,
         sequence_format: SequenceFormat,
         *,
-        masking: MaskingConfig,
+        targets: TargetMaker,
         batch_tokens: int,
         micro_batch_tokens: int,
         seed: int,
@@ -65,7 +67,7 @@ class PretrainingLoader:
         self._split = split
         self._examples_of_epoch = examples_of_epoch
         self._format = sequence_format
-        self._masking = masking
+        self._targets = targets
         self._micro_batch_tokens = micro_batch_tokens
         self._seed = seed
         # Two epochs are held: the one that trains and, at its border, the next one that is made ahead.
@@ -88,31 +90,23 @@ class PretrainingLoader:
         """The examples of an epoch."""
         return self._epoch(epoch).examples
 
-    def micro_batches(self, step: int) -> tuple[Batch, ...]:
-        """The batch of a step, counted from 0 over all epochs, in parts that each fit one forward pass."""
-        epoch = self._epoch(step // self.batches_per_epoch)
-        place = step % self.batches_per_epoch
+    def micro_batches(self, step: int, total_steps: int | None = None) -> tuple[Batch, ...]:
+        """The batch of a step, in parts that each fit one forward pass.
+
+        Args:
+            step: counted from 0 over all epochs.
+            total_steps: steps of the run; needed where targets depend on how far it is, as with a mask rate that
+                changes.
+        """
+        number, place = divmod(step, self.batches_per_epoch)
+        epoch = self._epoch(number)
         rows = epoch.order[epoch.batch_bounds[place] : epoch.batch_bounds[place + 1]]
         framed = self._format.assemble(self._split, epoch.examples, rows)
-        masked = mask_tokens(
-            framed.token_ids,
-            framed.is_text,
-            framed.sequence_starts,
-            mask_id=self._format.mask_id,
-            random_ids=self._format.random_ids,
-            config=self._masking,
-            stream=random_stream(self._seed, "masks", step),
-        )
-        labels = epoch.examples.next_sentence_labels
+        targeted = self._targets(framed, self._format, BatchOrigin(self._seed, step, total_steps, number, rows))
+        labels = epoch.examples.pair_labels
         return tuple(
-            _batch_part(
-                framed,
-                (masked.token_ids, masked.target_positions, masked.target_ids),
-                None if labels is None else labels[rows],
-                first,
-                end,
-            )
-            for first, end in _micro_bounds(framed.sequence_starts, self._micro_batch_tokens)
+            _batch_part(framed, targeted, None if labels is None else labels[rows], first, end)
+            for first, end in micro_bounds(framed.sequence_starts, self._micro_batch_tokens)
         )
 
     def epoch_batches(self, *, max_tokens: int) -> Iterator[Batch]:
@@ -126,40 +120,26 @@ class PretrainingLoader:
                 return
 
 
-def _micro_bounds(sequence_starts: Int[np.ndarray, " bounds"], most: int) -> list[tuple[int, int]]:
-    """Cut sequences into runs of at most `most` tokens each, as even as can be; one sequence at least."""
-    total = int(sequence_starts[-1])
-    most = max(most, int(np.diff(sequence_starts).max(initial=0)))
-    parts = -(-total // most)
-    while True:
-        wanted = np.arange(1, parts) * total / parts
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(sequence_starts, wanted), [len(sequence_starts) - 1]]))
-        if np.diff(sequence_starts[cuts]).max(initial=0) <= most:
-            return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-        parts += 1
-
-
 def _batch_part(
     framed: FramedTokens,
-    masked: tuple[np.ndarray, np.ndarray, np.ndarray],
+    targeted: TargetedTokens,
     labels: Int[np.ndarray, " sequences"] | None,
     first: int,
     end: int,
 ) -> Batch:
-    token_ids, target_positions, target_ids = masked
     begin, stop = int(framed.sequence_starts[first]), int(framed.sequence_starts[end])
-    targets = slice(*np.searchsorted(target_positions, (begin, stop)))
+    targets = slice(*np.searchsorted(targeted.target_positions, (begin, stop)))
     num_targets = int(targets.stop - targets.start)
     filling = (0, -num_targets % _TARGET_MULTIPLE)
     return Batch(
         PackedTokens.build(
-            token_ids[begin:stop],
+            targeted.token_ids[begin:stop],
             framed.segment_ids[begin:stop],
             framed.sequence_starts[first : end + 1] - begin,
-            multiple=_TOKEN_MULTIPLE,
+            multiple=TOKEN_MULTIPLE,
         ),
-        torch.from_numpy(np.pad(target_positions[targets] - begin, filling)),
-        torch.from_numpy(np.pad(target_ids[targets], filling, constant_values=IGNORED)),
+        torch.from_numpy(np.pad(targeted.target_positions[targets] - begin, filling)),
+        torch.from_numpy(np.pad(targeted.target_ids[targets], filling, constant_values=IGNORED)),
         num_targets,
         None if labels is None else torch.from_numpy(np.asarray(labels[first:end], np.int64)),
     )
@@ -168,22 +148,30 @@ def _batch_part(
 class Prefetcher:
     """Makes the next batches in a background thread while the present one trains.
 
-    Batches are asked for by step in ascending order; one out of order is made at once.
+    Batches are asked for by step in ascending order; one out of order is made at once. What was made for another number
+    of steps is dropped, since a batch may depend on it.
+
+    Args:
+        make: from a step and the run's steps to a batch.
+        ahead: how many batches are begun before they are asked for.
     """
 
-    def __init__(self, make: Callable[[int], tuple[Batch, ...]], *, ahead: int = 2) -> None:
+    def __init__(self, make: Callable[[int, int], tuple[Batch, ...]], *, ahead: int = 2) -> None:
         self._make = make
         self._ahead = ahead
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
+        self._total_steps = 0
         self._pending: dict[int, Future[tuple[Batch, ...]]] = {}
 
     def get(self, step: int, last_step: int) -> tuple[Batch, ...]:
-        """The batch of `step`; those up to `last_step` that follow are begun."""
-        for stale in [number for number in self._pending if number < step]:
+        """The batch of `step` in a run that ends with `last_step`; those that follow are begun."""
+        changed = last_step + 1 != self._total_steps
+        self._total_steps = last_step + 1
+        for stale in [number for number in self._pending if changed or number < step]:
             self._pending.pop(stale).cancel()
         for number in range(step, min(step + self._ahead, last_step) + 1):
             if number not in self._pending:
-                self._pending[number] = self._pool.submit(self._make, number)
+                self._pending[number] = self._pool.submit(self._make, number, self._total_steps)
         return self._pending.pop(step).result()
 
     def __enter__(self) -> "Prefetcher":

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from bertsmith import __version__
-from bertsmith.cli import text_commands, train_commands, use_commands
+from bertsmith.cli import (
+    compare_commands,
+    exchange_commands,
+    finetune_commands,
+    plan_commands,
+    text_commands,
+    train_commands,
+    use_commands,
+)
 from bertsmith.foundation.errors import BertsmithError, InputError, Stopped
 
 app = typer.Typer(
@@ -19,8 +27,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 train_commands.register(app)
+finetune_commands.register(app)
 text_commands.register(app)
 use_commands.register(app)
+exchange_commands.register(app)
+plan_commands.register(app)
+compare_commands.register(app)
 
 
 def _print_version(wanted: bool | None) -> None:

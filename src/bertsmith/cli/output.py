@@ -76,6 +76,11 @@ class TrainingDisplay:
                     for name, value in event.metrics.items()
                     if name.endswith("_accuracy")
                 ]
+                parts += [
+                    f"{name.replace('_', ' ')} {event.metrics[name]:.1%}"
+                    for name in ("accuracy", "macro_f1")
+                    if name in event.metrics
+                ]
                 self._line(f"step {event.step:,}: validation {', '.join(parts)}")
             case Sampled():
                 for line in event.lines:

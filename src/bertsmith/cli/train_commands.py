@@ -42,7 +42,11 @@ def pretrain(
     model: Annotated[
         str | None, typer.Option(help="A preset or config.json for fresh weights, a model folder to go on from.")
     ] = None,
-    objective: Annotated[str | None, typer.Option(help="mlm or mlm+nsp.")] = None,
+    objective: Annotated[str | None, typer.Option(help="mlm, mlm+nsp, mlm+sop, causal or bilm.")] = None,
+    extend_vocabulary: Annotated[
+        int | None,
+        typer.Option("--extend-vocabulary", min=0, help="Words of the text to add to the model's vocabulary."),
+    ] = None,
     epochs: Annotated[float | None, typer.Option(help="Passes over the text.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Time for all of it, preparation included.")] = None,
@@ -71,6 +75,7 @@ def pretrain(
         values["length"] = {}
     options = {
         "objective": objective,
+        "extend_vocabulary": extend_vocabulary,
         "max_length": max_length,
         "tokenizer_folder": None if tokenizer is None else str(tokenizer),
         "model.start": model,
@@ -102,5 +107,7 @@ def pretrain(
         },
         as_json=as_json,
     )
-    if not as_json:
+    if not as_json and parsed.objective.startswith("mlm"):
         note(f'try it: bertsmith fill {run.model_folder} "Some text with a [MASK] in it."')
+    elif not as_json and parsed.objective == "causal":
+        note(f'try it in Python: bertsmith.generate("{run.model_folder}", "How a text begins")')

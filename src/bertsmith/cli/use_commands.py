@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bertsmith.cli.output import result
+from bertsmith.cli.finetune_commands import show_classes, show_errors
+from bertsmith.cli.output import note, result
 
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
@@ -34,9 +35,9 @@ def fill(
 
     Example: bertsmith fill my-bert/model "The [MASK] statement ends a loop."
     """
-    from bertsmith.recipes.predict import load
+    from bertsmith.recipes.predict import load_fill
 
-    predictor = load(folder, device=device, precision=precision)
+    predictor = load_fill(folder, device=device, precision=precision)
     wanted = [target.strip() for target in targets.split(",") if target.strip()] if targets else []
     for mask in predictor(texts, top_k=top_k, targets=wanted):
         if as_json:
@@ -44,27 +45,44 @@ def fill(
             continue
         typer.echo(f"{mask.text}    (mask {mask.mask_index})")
         for best in mask.predictions:
-            typer.echo(f"  {best.score:7.2%}  {best.token:<16}  {best.sequence}")
+            place = f"rank {best.rank:<6}  " if wanted and best.rank is not None else ""
+            typer.echo(f"  {best.score:7.2%}  {place}{best.token:<16}  {best.sequence}")
         if mask.words and mask.words != mask.predictions:
             typer.echo(f"  words: {'  '.join(f'{word.token} {word.score:.2%}' for word in mask.words)}")
 
 
 def evaluate(
     folder: Folder,
-    source: Annotated[Path, typer.Argument(help="Text files, or a prepared corpus.")],
+    source: Annotated[Path, typer.Argument(help="Text files or a prepared corpus; for a classifier, a file of rows.")],
     max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    text: Annotated[str | None, typer.Option(help="Rows: column of the text; guessed if not given.")] = None,
+    pair: Annotated[str | None, typer.Option(help="Rows: column of the second text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Rows: column of the label; guessed if not given.")] = None,
+    encoding: Annotated[str, typer.Option(help="Rows: encoding of the file.")] = "utf-8",
     device: Device = "auto",
     precision: Precision = "auto",
     as_json: Json = False,
 ) -> None:
-    """Loss, accuracy and perplexity of a masked language model on text, with fixed masks at 15 %.
+    """Evaluate a model: a masked language model on text, with fixed masks at 15 %; a classifier on labelled rows.
 
     Example: bertsmith evaluate my-bert/model held-out.txt
     """
+    from bertsmith.examples.task_tables import TableConfig
     from bertsmith.recipes.evaluate import evaluate_run
 
-    found = evaluate_run(folder, source, max_length=max_length, device=device, precision=precision)
-    result({"folder": str(found.folder), "source": str(found.source), **found.metrics}, as_json=as_json)
+    columns = {"text": text, "pair": pair, "label": label, "encoding": encoding}
+    table = TableConfig.parse(columns, where="the options")
+    found = evaluate_run(folder, source, max_length=max_length, table=table, device=device, precision=precision)
+    metrics, opened = dict(found.metrics), {"folder": str(found.folder), "source": str(found.source)}
+    if as_json or "per_class" not in metrics:
+        result(opened | metrics, as_json=as_json)
+        return
+    for line in metrics.pop("notes"):
+        note(line)
+    parts = ("per_class", "confusion", "labels", "worst_errors")
+    result(opened | {name: value for name, value in metrics.items() if name not in parts}, as_json=False)
+    show_classes(metrics)
+    show_errors(metrics)
 
 
 def info(

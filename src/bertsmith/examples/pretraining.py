@@ -22,8 +22,13 @@ class PretrainingExamples:
     second_starts: Int[np.ndarray, " examples"]
     """Equal to `second_ends` where an example has one segment only."""
     second_ends: Int[np.ndarray, " examples"]
-    next_sentence_labels: Int[np.ndarray, " examples"] | None
-    """For sentence pairs: 0 where the second segment really follows the first, 1 where it is from elsewhere."""
+    pair_labels: Int[np.ndarray, " examples"] | None
+    """For sentence pairs: 0 where the second segment follows the first; 1 where it does not, being from elsewhere in
+    next sentence prediction and the text before the first in sentence order. None without pairs."""
+    inner_bounds: Int[np.ndarray, " bounds"] | None = None
+    """Ascending token positions at which a further separator stands inside a range; None where there are none."""
+    num_left_out: int = 0
+    """Stretches of text of which no example could be made: single sentences, where two are needed."""
 
     def __len__(self) -> int:
         return len(self.first_starts)
@@ -47,24 +52,64 @@ def document_sentences(split: Split, max_text_tokens: int) -> PretrainingExample
     Raises:
         InputError: if the split holds no token.
     """
+    units = _units(split, max_text_tokens)
+    # For each unit: the first one that a sequence beginning here cannot hold, or that is of another document.
+    end_of_document = np.searchsorted(units.documents, units.documents, side="right")
+    end_of_room = np.searchsorted(units.starts[1:], units.starts[:-1] + max_text_tokens, side="right")
+    return _gathered(units, np.minimum(end_of_room, end_of_document), None)
+
+
+def full_sentences(split: Split, max_text_tokens: int) -> PretrainingExamples:
+    """Whole sentences, gathered greedily across documents (Liu et al. 2019, FULL-SENTENCES).
+
+    Where a sequence goes on with another document, a further separator stands, which takes its place in the room.
+
+    Args:
+        split: the tokens.
+        max_text_tokens: room for text and inner separators in a sequence, the frame's special tokens already taken off.
+
+    Returns:
+        the examples in the order of the text. A sentence longer than a sequence is cut and goes on in the next.
+
+    Raises:
+        InputError: if the split holds no token.
+    """
+    units = _units(split, max_text_tokens)
+    # The number of the document counts the separators before it.
+    ends = units.starts[1:] + units.documents
+    following = np.searchsorted(ends, units.starts[:-1] + units.documents + max_text_tokens, side="right")
+    return _gathered(units, following, units.starts[1:-1][np.diff(units.documents) > 0])
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Sentences, or parts of those that are longer than a sequence; none is empty."""
+
+    starts: Int[np.ndarray, " bounds"]
+    documents: Int[np.ndarray, " units"]
+    """Number of each one's document, documents without a token not counted."""
+
+
+def _units(split: Split, most: int) -> _Units:
     sentence_starts = np.asarray(split.sentence_starts, np.int64)
-    document_ends = sentence_starts[np.asarray(split.document_starts, np.int64)[1:]]
-    unit_starts = _cut_long_units(sentence_starts, max_text_tokens)
-    if len(unit_starts) < 2:
+    starts = _cut_long_units(sentence_starts, most)
+    if len(starts) < 2:
         raise InputError("A corpus must hold at least one token", "none", "Give more text.")
-    # For each unit: the furthest unit that a sequence beginning here may end before, inside its document.
-    furthest_token = np.minimum(
-        unit_starts[:-1] + max_text_tokens,
-        document_ends[np.searchsorted(document_ends, unit_starts[:-1], side="right")],
-    )
-    next_unit = (np.searchsorted(unit_starts, furthest_token, side="right") - 1).tolist()
+    document_starts = np.unique(sentence_starts[np.asarray(split.document_starts, np.int64)])
+    return _Units(starts, np.searchsorted(document_starts, starts[:-1], side="right"))
+
+
+def _gathered(
+    units: _Units, following: Int[np.ndarray, " units"], inner_bounds: Int[np.ndarray, " bounds"] | None
+) -> PretrainingExamples:
+    """Examples of one segment each, every one from a unit up to the unit that follows it."""
+    next_unit = following.tolist()
     firsts = [0]
-    last = len(unit_starts) - 1
-    while (following := next_unit[firsts[-1]]) < last:
-        firsts.append(following)
-    starts = unit_starts[firsts]
-    ends = np.append(starts[1:], unit_starts[-1])
-    return PretrainingExamples(starts, ends, ends, ends, None)
+    while (after := next_unit[firsts[-1]]) < len(next_unit):
+        firsts.append(after)
+    starts = units.starts[firsts]
+    ends = np.append(starts[1:], units.starts[-1])
+    return PretrainingExamples(starts, ends, ends, ends, None, inner_bounds)
 
 
 def _cut_long_units(starts: Int[np.ndarray, " bounds"], most: int) -> Int[np.ndarray, " finer_bounds"]:

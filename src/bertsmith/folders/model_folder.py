@@ -1,28 +1,27 @@
 """The model folder: what training leaves and everything else opens, in the Hugging Face layout."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from bertsmith.folders.config_json import architecture, encoder_from_json, own_section, to_json
+from bertsmith.folders.config_json import OWN_SECTION, architecture, encoder_from_json, labels_of, own_section, to_json
+from bertsmith.folders.formats import Format, Names, format_of, named_format, published_class
 from bertsmith.folders.tensors import HEADS, WEIGHTS, read_tensor_file, read_tensors, write_tensors
-from bertsmith.folders.weight_names import Names, bert_names, modern_name
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_json
-from bertsmith.model import HeadsConfig, Model, ModelConfig, empty_model
+from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, empty_model
 from bertsmith.model.attention import AttentionKind
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 CONFIG = "config.json"
-_HEAD_PREFIXES = ("masked_language_model.", "next_sentence.")
+_ENCODER_PREFIXES = ("encoder.", "pooler.")
+_CLASSIFIER_OUTPUT = "classifier.output.weight"
 _MOST_SHOWN = 8
-_PROJECTION = "cls.predictions.decoder.weight"
-_PROJECTION_BIAS = "cls.predictions.decoder.bias"
-_BIAS = "cls.predictions.bias"
+_OLD_ENDINGS = {".gamma": ".weight", ".beta": ".bias"}
 
 
 @dataclass(frozen=True)
@@ -40,27 +39,28 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     `bertsmith_heads.safetensors`, and the folder then names the plain encoder's class.
     """
     config = model.config
-    published = config.heads.as_published
-    prefix = "bert." if architecture(config.heads) != "BertModel" else ""
-    names = bert_names(config, prefix)
+    own, published = named_format(config), published_class(config)
+    has_heads = published not in (None, own.encoder_class)
+    names = own.names(config, own.prefix if has_heads else "")
     weights: dict[str, Tensor] = {}
     own_heads: dict[str, Tensor] = {}
     for ours, tensor in model.state_dict().items():
         value = tensor.detach().to("cpu", torch.float32)
-        if not published and ours.startswith(_HEAD_PREFIXES):
+        unknown_there = ours.startswith("pooler.") and ours not in names
+        if unknown_there or (not has_heads and not ours.startswith(_ENCODER_PREFIXES)):
             own_heads[ours] = value.contiguous()
             continue
-        theirs = names[ours]
+        theirs = names.get(ours, (ours,))
         for name, part in zip(theirs, value.chunk(len(theirs)), strict=True):
             weights[name] = part.contiguous()
-    if published and _BIAS in weights and not config.heads.tie_embeddings:
+    if own.projection_bias is not None and own.bias in weights and not config.heads.tie_embeddings:
         # Untied, the reference class reads the bias under the projection's own name.
-        weights[_PROJECTION_BIAS] = weights[_BIAS].clone()
+        weights[own.projection_bias] = weights[own.bias].clone()
     write_tensors(folder / WEIGHTS, weights)
     if own_heads:
         write_tensors(folder / HEADS, own_heads)
     write_json(folder / CONFIG, to_json(config))
-    tokenizer.save(folder, max_length=config.encoder.max_position_embeddings)
+    tokenizer.save(folder, max_length=config.encoder.num_positions)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -90,19 +90,59 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
         InputError: if the family is not known here, encoder weights are missing, or sizes contradict the config.
     """
     values = read_config(folder)
-    encoder = encoder_from_json(values, str(folder / CONFIG))
-    tensors = {modern_name(name): value for name, value in read_tensors(folder).items()}
-    own_heads = read_tensor_file(folder / HEADS) if (folder / HEADS).is_file() else {}
-    prefix = "bert." if any(name.startswith("bert.") for name in tensors) else ""
-    heads = _heads(values, tensors, prefix, folder)
-    config = ModelConfig(encoder=encoder, heads=heads)
-    _refuse_disagreeing_ties(config, tensors, prefix, folder)
+    where = str(folder / CONFIG)
+    encoder = encoder_from_json(values, where)
+    stored = _Stored.of(folder, format_of(values, where))
+    heads = _own_heads(values, encoder, stored)
+    has_own = heads is not None
+    if heads is None:
+        stored, heads = replace(stored, own_heads={}), _shown_heads(values, encoder, stored)
+    config = ModelConfig.parse({"encoder": encoder, "heads": heads}, where=where)
+    _refuse_disagreeing_ties(config, stored)
     model = empty_model(config, attention=attention).eval()
-    names = bert_names(config, prefix)
-    if _PROJECTION_BIAS in tensors:
+    names = stored.names(config)
+    bias = stored.format.projection_bias
+    if bias in stored.tensors:
         # Where both names are there, the reference classes add the projection's own.
-        names["masked_language_model.bias"] = (_PROJECTION_BIAS,)
-    return ReadModel(model, tuple(_fill(model, names, tensors, own_heads, folder)))
+        names["masked_language_model.bias"] = (bias,)
+    notes = [] if "model_type" in values else [f"{CONFIG} names no model_type: read as {stored.format.model_type}"]
+    if not has_own and own_section(values, where).get("heads"):
+        notes.append(f"heads that {CONFIG} tells of under {OWN_SECTION} are not here: read as its architectures say")
+    return ReadModel(model, (*notes, *stored.notes, *_fill(model, names, stored)))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The weights of a folder by the names that they have there, old ones made new."""
+
+    folder: Path
+    format: Format
+    prefix: str
+    tensors: dict[str, Tensor]
+    own_heads: dict[str, Tensor]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: Path, own: Format) -> "_Stored":
+        found = read_tensors(folder)
+        tensors = {_modern_name(name): value for name, value in found.items()}
+        old = sum(name not in found for name in tensors)
+        notes = (f"{old} weights have old names (gamma, beta): read as weight and bias",) if old else ()
+        own_heads = read_tensor_file(folder / HEADS) if (folder / HEADS).is_file() else {}
+        prefix = own.prefix if f"{own.prefix}{own.token_embedding}" in tensors else ""
+        return cls(folder, own, prefix, tensors, own_heads, notes)
+
+    def names(self, config: ModelConfig) -> Names:
+        """Our names of a model's weights, and theirs in this folder."""
+        return self.format.names(config, self.prefix)
+
+
+def _modern_name(name: str) -> str:
+    """A weight's name as it is written today: norms were once called gamma and beta."""
+    for old, new in _OLD_ENDINGS.items():
+        if name.endswith(old):
+            return name.removesuffix(old) + new
+    return name
 
 
 def read_tokenizer(folder: Path, *, vocab_size: int) -> Tokenizer:
@@ -133,62 +173,106 @@ def _candidates(folder: Path) -> str:
     return f" Below it there is: {', '.join(found[:_MOST_SHOWN])}" if found else ""
 
 
-def _heads(values: dict[str, Any], tensors: dict[str, Tensor], prefix: str, folder: Path) -> HeadsConfig:
-    where = str(folder / CONFIG)
-    has_pooler = f"{prefix}pooler.dense.weight" in tensors
-    found = {
-        "masked_language_model": "cls.predictions.transform.dense.weight" in tensors,
+def _own_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored) -> HeadsConfig | None:
+    """The heads that bertsmith wrote; None if it wrote none, or another program has put others in their place since."""
+    where = str(stored.folder / CONFIG)
+    own = own_section(values, where).get("heads") or {}
+    if not own:
+        return None
+    apart = stored.own_heads.get(_CLASSIFIER_OUTPUT)
+    labels = _labels(values, stored, where) if apart is None else labels_of(values, len(apart), where)
+    heads = HeadsConfig.parse({**own, "labels": ()}, where=where).model_copy(update={"labels": labels})
+    try:
+        config = ModelConfig(encoder=encoder, heads=heads)
+    except ValueError:
+        return None
+    name = architecture(config)
+    if values.get("architectures") not in (None, [] if name is None else [name]):
+        return None
+    # The plain encoder's class leaves our own heads behind when it saves a folder anew.
+    left_behind = published_class(config) is None and not stored.own_heads and name is not None
+    return None if left_behind else heads
+
+
+def _shown_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored) -> HeadsConfig:
+    """The heads that the weights of a folder from elsewhere show."""
+    where = str(stored.folder / CONFIG)
+    names = stored.names(ModelConfig(encoder=encoder, heads=HeadsConfig(masked_language_model=False)))
+
+    def has(ours: str) -> bool:
+        return all(name in stored.tensors for name in names.get(ours, (ours,)))
+
+    labels = _labels(values, stored, where)
+    shown = {
+        "masked_language_model": has("masked_language_model.bias") or stored.format.projection_bias in stored.tensors,
         "tie_embeddings": values.get("tie_word_embeddings", True),
-        "pooler": has_pooler,
-        "next_sentence": has_pooler and "cls.seq_relationship.weight" in tensors,
+        "pooler": has("pooler.dense.weight"),
+        "next_sentence": has("pooler.dense.weight") and has("next_sentence.weight"),
+        "sentence_order": has("pooler.dense.weight") and has("sentence_order.weight"),
+        "labels": labels,
+        "classifier_dropout": stored.format.classifier_dropout(values),
+        "classifier_input": "mean" if values.get("classifier_pooling") == "mean" and labels else "first",
     }
-    return HeadsConfig.parse(own_section(values, where).get("heads") or found, where=where)
+    return HeadsConfig.parse(shown, where=where)
 
 
-def _refuse_disagreeing_ties(config: ModelConfig, tensors: dict[str, Tensor], prefix: str, folder: Path) -> None:
+def _labels(values: dict[str, Any], stored: _Stored, where: str) -> tuple[str, ...]:
+    """Names of the labels of a classifier that gives one of several to a whole text; none if the folder has none."""
+    whole_text = any(str(name).endswith("ForSequenceClassification") for name in values.get("architectures") or [])
+    if not whole_text or values.get("problem_type") not in (None, "single_label_classification"):
+        return ()
+    output = stored.tensors.get(stored.format.classifier_output)
+    return () if output is None or len(output) < 2 else labels_of(values, len(output), where)
+
+
+def _refuse_disagreeing_ties(config: ModelConfig, stored: _Stored) -> None:
     if not config.heads.tie_embeddings:
         return
-    for name, twin in ((_PROJECTION, f"{prefix}embeddings.word_embeddings.weight"), (_PROJECTION_BIAS, _BIAS)):
+    own, tensors = stored.format, stored.tensors
+    pairs = [(own.projection, f"{stored.prefix}{own.token_embedding}"), (own.projection_bias, own.bias)]
+    for name, twin in pairs:
         if name in tensors and twin in tensors and not torch.equal(tensors[name], tensors[twin]):
             raise InputError(
                 "Tied weights must agree",
-                f"{name} differs from {twin} in {folder}",
+                f"{name} differs from {twin} in {stored.folder}",
                 "Set tie_word_embeddings to false in config.json if the projection is meant to be apart.",
             )
 
 
-def _fill(
-    model: Model, names: Names, tensors: dict[str, Tensor], own_heads: dict[str, Tensor], folder: Path
-) -> list[str]:
+def _fill(model: Model, names: Names, stored: _Stored) -> list[str]:
     """Set every weight of `model`; returns notes about what was left unused."""
     missing: list[str] = []
     used: set[str] = set()
     for ours, parameter in model.state_dict().items():
-        theirs = () if ours in own_heads else names.get(ours, (ours,))
-        absent = [name for name in theirs if name not in tensors]
+        theirs = () if ours in stored.own_heads else names.get(ours, (ours,))
+        absent = [name for name in theirs if name not in stored.tensors]
         if absent:
             missing += absent
             continue
         used.update(theirs)
-        value = own_heads[ours] if ours in own_heads else torch.cat([tensors[name] for name in theirs])
+        value = stored.own_heads[ours] if not theirs else torch.cat([stored.tensors[name] for name in theirs])
         if value.shape != parameter.shape:
             raise InputError(
                 "Weights must have the sizes that config.json says",
                 f"{', '.join(theirs) or ours} of shape {tuple(value.shape)}, expected {tuple(parameter.shape)}",
-                f"Check {folder / CONFIG}.",
+                f"Check {stored.folder / CONFIG}.",
             )
         parameter.copy_(value)
     if missing:
-        shown = ", ".join(missing[:_MOST_SHOWN]) + (" …" if len(missing) > _MOST_SHOWN else "")
         raise InputError(
             "A model folder must hold all weights of its encoder and heads",
-            f"{len(missing)} missing in {folder}: {shown}",
+            f"{len(missing)} missing in {stored.folder}: {_some(missing)}",
             "Is it a model of another family, or written under other names?",
         )
-    known_doubles = {_PROJECTION, _PROJECTION_BIAS, _BIAS} if model.masked_language_model is not None else set()
-    unused = sorted(
-        name for name in tensors.keys() - used - known_doubles if not name.endswith("embeddings.position_ids")
+    own = stored.format
+    known_doubles = (
+        {own.projection, own.projection_bias, own.bias} if model.masked_language_model is not None else set()
     )
-    if not unused:
-        return []
-    return [f"not used: {', '.join(unused[:_MOST_SHOWN])}{' …' if len(unused) > _MOST_SHOWN else ''}"]
+    unused = sorted(
+        name for name in stored.tensors.keys() - used - known_doubles if not name.endswith("embeddings.position_ids")
+    )
+    return [f"not used: {_some(unused)}"] if unused else []
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_SHOWN]) + (" …" if len(names) > _MOST_SHOWN else "")

@@ -31,6 +31,8 @@ class Completion:
     """Probability. For a target of several pieces: of all of them, each given those before it."""
     sequence: str
     """The text with this mask filled."""
+    rank: int | None
+    """Place among all pieces but the special ones, the likeliest being 1; None for a target of several pieces."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class FillPredictor:
         device: where and how it runs.
 
     Raises:
-        InputError: if the model has no such head, or the tokenizer no mask token.
+        InputError: if the model has no such head or sees one side of a mask only, or the tokenizer has no mask token.
     """
 
     def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
@@ -78,6 +80,12 @@ class FillPredictor:
                 "a model without a head over the vocabulary",
                 "Use the folder of a pre-trained model.",
             )
+        if model.config.encoder.causal or model.config.encoder.family == "elmo":
+            raise InputError(
+                "Filling masks needs a model that sees all of the text around a mask",
+                "a causal model" if model.config.encoder.causal else "an ELMo",
+                "Use a model that was trained with --objective mlm.",
+            )
         if tokenizer.mask_token is None:
             raise InputError(
                 "Filling masks needs a mask token", "a tokenizer without one", "Use the tokenizer of the model."
@@ -86,7 +94,7 @@ class FillPredictor:
         self._head = model.masked_language_model
         self._tokenizer = tokenizer
         self._device = device
-        self._max_length = model.config.encoder.max_position_embeddings
+        self._max_length = model.config.encoder.num_positions
         self._mask = tokenizer.mask_token
 
     def __call__(self, texts: Sequence[str], *, top_k: int = 5, targets: Sequence[str] = ()) -> list[MaskPrediction]:
@@ -152,11 +160,20 @@ class FillPredictor:
     def decode(self, request: _MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:
         """The best completions of a mask."""
         scores = scores[: self._tokenizer.vocab_size]
-        special = np.zeros(len(scores), bool)
-        special[list(self._tokenizer.special_ids)] = True
-        pieces = self._completions(request, scores, ~special, top_k)
-        words = self._completions(request, scores, ~special & ~self._tokenizer.continues_word & self._is_word, top_k)
+        common = self._is_common
+        pieces = self._completions(request, scores, common, top_k)
+        words = self._completions(request, scores, common & ~self._tokenizer.continues_word & self._is_word, top_k)
         return MaskPrediction(request.text, request.mask_index, pieces, words)
+
+    @cached_property
+    def _is_common(self) -> np.ndarray:
+        """Which pieces are not special."""
+        common = np.ones(self._tokenizer.vocab_size, bool)
+        common[list(self._tokenizer.special_ids)] = False
+        return common
+
+    def _rank(self, scores: Float[np.ndarray, " vocabulary"], token_id: int) -> int:
+        return int((scores[: len(self._is_common)][self._is_common] > scores[token_id]).sum()) + 1
 
     @cached_property
     def _is_word(self) -> np.ndarray:
@@ -175,6 +192,7 @@ class FillPredictor:
                 int(number),
                 float(scores[number]),
                 self._filled(request, int(number)),
+                self._rank(scores, int(number)),
             )
             for number in best
         )
@@ -227,7 +245,9 @@ class FillPredictor:
         rows = self.run(steps, [[first + known] for known in range(len(pieces))])
         # As Python floats: a product of many small fp32 numbers is soon 0.
         score = math.prod(float(row[0][piece]) for row, piece in zip(rows, pieces, strict=True))
-        return Completion(target, int(pieces[0]) if len(pieces) == 1 else -1, score, filled)
+        if len(pieces) > 1:
+            return Completion(target, -1, score, filled, None)
+        return Completion(target, int(pieces[0]), score, filled, self._rank(rows[0][0], int(pieces[0])))
 
 
 def _window_around(encoding: Encoding, position: int, max_length: int) -> tuple[TokenWindow, int]:

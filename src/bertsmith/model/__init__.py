@@ -1,7 +1,7 @@
 """The encoder: config, presets, embeddings, attention, layers, heads, and the packed batch it takes."""
 
-from bertsmith.model.build import empty_model, new_model
-from bertsmith.model.config import Dropout, EncoderConfig, HeadsConfig, ModelConfig
+from bertsmith.model.build import empty_model, meta_model, new_model
+from bertsmith.model.config import Dropout, EncoderConfig, HeadsConfig, ModelConfig, RotaryConfig
 from bertsmith.model.encoder import Encoder
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
@@ -16,7 +16,9 @@ __all__ = [
     "Model",
     "ModelConfig",
     "PackedTokens",
+    "RotaryConfig",
     "empty_model",
+    "meta_model",
     "new_model",
     "preset",
 ]

@@ -7,13 +7,15 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bertsmith.model.attention_reach import Reach
 from bertsmith.model.blocked_attention import blocked_attention
 from bertsmith.model.config import EncoderConfig
 from bertsmith.model.packed import AttentionLayout, SequenceGroup
+from bertsmith.model.rotary import Rotation, rotate
 
 AttentionKind = Literal["fused", "recording"]
 
@@ -42,7 +44,8 @@ class _Rearrange(torch.autograd.Function):
         return spread.index_copy_(0, index, gradient), None, None, None
 
 
-def _to_blocks(rows: Float[Tensor, "tokens width"], layout: AttentionLayout) -> Float[Tensor, "rows width"]:
+def to_blocks(rows: Float[Tensor, "tokens width"], layout: AttentionLayout) -> Float[Tensor, "rows width"]:
+    """The padded blocks of a layout, one after the other. What is computed for padding must not be read."""
     # Padding rows receive no gradient: their keys are masked and nobody reads what their queries find. So the gradient
     # of a token is that of its one real row.
     if layout.to_blocks is None:
@@ -50,37 +53,59 @@ def _to_blocks(rows: Float[Tensor, "tokens width"], layout: AttentionLayout) -> 
     return _Rearrange.apply(rows, layout.to_blocks, layout.from_blocks, True)  # pyright: ignore[reportReturnType]
 
 
-def _from_blocks(rows: Float[Tensor, "rows width"], layout: AttentionLayout) -> Float[Tensor, "tokens width"]:
+def from_blocks(rows: Float[Tensor, "rows width"], layout: AttentionLayout) -> Float[Tensor, "tokens width"]:
+    """The rows of the tokens out of a layout's blocks."""
     if layout.from_blocks is None:
         return rows
     return _Rearrange.apply(rows, layout.from_blocks, layout.to_blocks, False)  # pyright: ignore[reportReturnType]
+
+
+def _seen(
+    group: SequenceGroup, reach: Reach, device: torch.device
+) -> Bool[Tensor, "#sequences 1 #longest longest"] | None:
+    """True where a query may look at a key; None where each may look at all."""
+    near = reach.mask(group.longest, device)
+    if near is None:
+        return group.key_mask
+    if group.key_mask is None:
+        return near[None, None]
+    # A padding query may have nothing real in its window; it sees itself then, since nothing at all would give NaN.
+    return group.key_mask & near | torch.eye(group.longest, dtype=torch.bool, device=device)
 
 
 class SelfAttention(nn.Module, ABC):
     """Multi-head self-attention in which a token sees its own sequence and nothing else.
 
     Source: Vaswani et al. 2017, section 3.2; Devlin et al. 2019, section 3.
+
+    Args:
+        config: sizes.
+        reach: how far a token sees in its sequence.
     """
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, reach: Reach) -> None:
         super().__init__()
         self.num_heads = config.num_attention_heads
         self.head_size = config.head_size
+        self.reach = reach
         self.weights_dropout = config.dropout.attention_weights
-        self.query_key_value = nn.Linear(config.hidden_size, 3 * config.hidden_size)
-        self.output = nn.Linear(config.hidden_size, config.hidden_size)
+        self.query_key_value = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=config.has_biases)
+        self.output = nn.Linear(config.hidden_size, config.hidden_size, bias=config.has_biases)
 
     def forward(
-        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout
+        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
     ) -> Float[Tensor, "tokens hidden"]:
-        rows = _to_blocks(self.query_key_value(hidden), layout)
+        rows = self.query_key_value(hidden)
+        if rotation is not None:
+            rows = rotate(rows.view(len(rows), 3, self.num_heads, self.head_size), rotation).view(rows.shape)
+        rows = to_blocks(rows, layout)
         sizes = [group.sequences * group.longest for group in layout.groups]
         contexts = [
             self._attend(block.view(group.sequences, group.longest, 3, self.num_heads, self.head_size), group)
             for block, group in zip(rows.split(sizes), layout.groups, strict=True)
         ]
         flat = [context.reshape(size, -1) for context, size in zip(contexts, sizes, strict=True)]
-        return self.output(_from_blocks(flat[0] if len(flat) == 1 else torch.cat(flat), layout))
+        return self.output(from_blocks(flat[0] if len(flat) == 1 else torch.cat(flat), layout))
 
     @abstractmethod
     def _attend(
@@ -100,34 +125,34 @@ class FusedSelfAttention(SelfAttention):
     ) -> Float[Tensor, "sequences longest heads head_size"]:
         dropout = self.weights_dropout if self.training else 0.0
         if query_key_value.is_cpu and query_key_value.requires_grad:
-            return blocked_attention(query_key_value, group.key_mask, dropout)
+            return blocked_attention(query_key_value, group.key_mask, dropout, self.reach)
         query, key, value = query_key_value.transpose(1, 3).unbind(2)
-        context = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=group.key_mask, dropout_p=dropout
-        )
+        mask = _seen(group, self.reach, query.device)
+        context = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
         return context.transpose(1, 2)
 
 
 class RecordingSelfAttention(SelfAttention):
     """Attention by the book. `recorded` holds the weights of the last call, a block a group of sequences."""
 
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config)
+    def __init__(self, config: EncoderConfig, reach: Reach) -> None:
+        super().__init__(config, reach)
         self.recorded: list[Float[Tensor, "sequences heads longest longest"]] = []
 
     def forward(
-        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout
+        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
     ) -> Float[Tensor, "tokens hidden"]:
         self.recorded = []
-        return super().forward(hidden, layout)
+        return super().forward(hidden, layout, rotation)
 
     def _attend(
         self, query_key_value: Float[Tensor, "sequences longest 3 heads head_size"], group: SequenceGroup
     ) -> Float[Tensor, "sequences longest heads head_size"]:
         query, key, value = query_key_value.transpose(1, 3).unbind(2)
         scores = query @ key.transpose(-1, -2) / self.head_size**0.5
-        if group.key_mask is not None:
-            scores = scores.masked_fill(~group.key_mask, torch.finfo(scores.dtype).min)
+        mask = _seen(group, self.reach, query.device)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = scores.softmax(-1)
         self.recorded.append(weights.detach())
         return (functional.dropout(weights, self.weights_dropout, self.training) @ value).transpose(1, 2)

@@ -9,13 +9,23 @@ from bertsmith.model.attention import AttentionKind
 from bertsmith.model.config import ModelConfig
 from bertsmith.model.encoder import Encoder
 from bertsmith.model.heads import Model, VocabularyHead
+from bertsmith.model.layer import PreNormLayer
+from bertsmith.model.recurrent import RecurrentEncoder, initialise_lstm
 
 
 def empty_model(config: ModelConfig, *, attention: AttentionKind = "fused") -> Model:
     """A model whose weights are allocated but not set: for a reader that fills them all."""
+    return meta_model(config, attention=attention).to_empty(device="cpu")
+
+
+def meta_model(config: ModelConfig, *, attention: AttentionKind = "fused") -> Model:
+    """A model that has shapes and no memory, of any size: for counting."""
     with torch.device("meta"):
-        model = Model(config, Encoder(config.encoder, attention=attention))
-    return model.to_empty(device="cpu")
+        if config.encoder.family == "elmo":
+            encoder = RecurrentEncoder(config.encoder)
+        else:
+            encoder = Encoder(config.encoder, attention=attention)
+        return Model(config, encoder, encoder.embeddings.token)
 
 
 def new_model(
@@ -41,6 +51,7 @@ def new_model(
     model = empty_model(config, attention=attention)
     generator = torch.Generator().manual_seed(seed)
     initialise(model, config.encoder.initializer_range, generator)
+    _calm_residual_stream(model)
     if token_counts is not None and model.masked_language_model is not None:
         counts = np.ones(config.encoder.vocab_size)
         counts[: len(token_counts)] += token_counts
@@ -50,18 +61,31 @@ def new_model(
 
 
 @torch.no_grad()
+def _calm_residual_stream(model: Model) -> None:
+    """Make what pre-norm layers add smaller by sqrt(2 x layers), so that their sum begins no larger with depth."""
+    layers = [module for module in model.modules() if isinstance(module, PreNormLayer)]
+    for layer in layers:
+        for linear in (layer.attention.output, layer.feed_forward.down):
+            linear.weight.mul_((2 * len(layers)) ** -0.5)
+
+
+@torch.no_grad()
 def initialise(model: nn.Module, standard_deviation: float, generator: torch.Generator) -> None:
     """Set every weight under `model` anew."""
     for module in model.modules():
         match module:
             case nn.Linear():
                 module.weight.normal_(0.0, standard_deviation, generator=generator)
-                module.bias.zero_()
+                if module.bias is not None:
+                    module.bias.zero_()
             case nn.Embedding():
                 module.weight.normal_(0.0, standard_deviation, generator=generator)
             case nn.LayerNorm():
                 module.weight.fill_(1.0)
-                module.bias.zero_()
+                if module.bias is not None:
+                    module.bias.zero_()
+            case nn.LSTM():
+                initialise_lstm(module, generator)
             case VocabularyHead():
                 module.bias.zero_()
                 if module.untied is not None:

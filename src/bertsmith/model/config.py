@@ -1,4 +1,4 @@
-"""What a model is: the encoder's sizes and the heads on it."""
+"""What a model is: the encoder's sizes and parts, and the heads on it."""
 
 from typing import Annotated, Literal
 
@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from bertsmith.foundation.config import Config
 
 Activation = Literal["gelu", "gelu_tanh", "relu"]
+Family = Literal["bert", "roberta", "albert", "distilbert", "modern", "elmo"]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -29,9 +30,23 @@ class Dropout(Config):
         return cls(embeddings=rate, attention_weights=rate, attention_output=rate, feed_forward=rate)
 
 
-class EncoderConfig(Config):
-    """Sizes and parts of one encoder (Devlin et al. 2019, section 3)."""
+class RotaryConfig(Config):
+    """Positions as rotations of queries and keys (Su et al. 2021), and which layers see how far (ModernBERT)."""
 
+    global_every: Count = 3
+    """Layers 0, n, 2n … see all of a sequence, the others a window."""
+    window: Annotated[int, Field(ge=2, multiple_of=2)] = 128
+    """Width of the window: half of it to each side of a token."""
+    global_theta: Annotated[float, Field(gt=0.0)] = 160_000.0
+    local_theta: Annotated[float, Field(gt=0.0)] = 10_000.0
+    """Base of the rotations' wavelengths, in layers that see all and in those that see a window."""
+
+
+class EncoderConfig(Config):
+    """Sizes and parts of one encoder (Devlin et al. 2019, section 3, and the families that followed)."""
+
+    family: Family = "bert"
+    """The published family whose format this encoder has on disk."""
     vocab_size: Count
     hidden_size: Count
     num_hidden_layers: Count
@@ -39,25 +54,101 @@ class EncoderConfig(Config):
     intermediate_size: Count
     activation: Activation = "gelu"
     max_position_embeddings: Count = 512
-    type_vocab_size: Count = 2
+    """Rows of the position table; for rotary positions, the longest sequence."""
+    type_vocab_size: Annotated[int, Field(ge=0)] = 2
+    """Rows of the segment table; 0 for no table, 1 for one that tells nothing apart."""
     layer_norm_eps: Annotated[float, Field(gt=0.0)] = 1e-12
     initializer_range: Annotated[float, Field(gt=0.0)] = 0.02
     dropout: Dropout = Dropout()
     pad_token_id: Annotated[int, Field(ge=0)] = 0
+    embedding_size: Count | None = None
+    """Width of the embeddings where it is not the hidden size: ALBERT's factorised ones, one direction of ELMo."""
+    num_hidden_groups: Count | None = None
+    """ALBERT: how many layers have weights of their own; each serves as many layers in a row as the others."""
+    rotary: RotaryConfig | None = None
+    """Modern: rotary positions. None: a table of positions."""
+    causal: bool = False
+    """Whether a token sees only itself and what stands before it, as in a GPT."""
 
     @model_validator(mode="after")
-    def _heads_divide_hidden_size(self) -> "EncoderConfig":
+    def _sizes_fit(self) -> "EncoderConfig":
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"num_attention_heads must divide hidden_size, and {self.num_attention_heads} "
                 f"does not divide {self.hidden_size}"
             )
+        if self.num_hidden_groups is not None and self.num_hidden_layers % self.num_hidden_groups:
+            raise ValueError(
+                f"num_hidden_groups must divide num_hidden_layers, and {self.num_hidden_groups} "
+                f"does not divide {self.num_hidden_layers}"
+            )
+        if self.rotary is not None and self.head_size % 2:
+            raise ValueError(f"rotary positions need heads of even width, and hidden_size / heads is {self.head_size}")
+        if self.num_positions < 1:
+            raise ValueError(
+                f"max_position_embeddings must exceed the {self.position_offset} rows that no token uses, "
+                f"and it is {self.max_position_embeddings}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit_the_family(self) -> "EncoderConfig":
+        rules: list[tuple[bool, str]] = [
+            (
+                (self.rotary is not None) == (self.family == "modern"),
+                "rotary belongs to family modern, and to it alone",
+            ),
+            (
+                (self.num_hidden_groups is not None) == (self.family == "albert"),
+                "num_hidden_groups belongs to family albert, and to it alone",
+            ),
+            (
+                (self.embedding_size is not None) == (self.family in ("albert", "elmo")),
+                "embedding_size belongs to families albert and elmo, and to them alone",
+            ),
+            (not self.causal or self.family == "bert", "causal belongs to family bert"),
+            (
+                self.family not in ("distilbert", "modern", "elmo") or self.type_vocab_size == 0,
+                f"type_vocab_size must be 0 in family {self.family}, which has no segments",
+            ),
+            (
+                self.family != "distilbert" or self.layer_norm_eps == 1e-12,
+                "layer_norm_eps must be 1e-12 in family distilbert, whose format has no other",
+            ),
+            (
+                self.family != "elmo" or self.embedding_size == self.hidden_size / 2,
+                "embedding_size must be half of hidden_size in family elmo: one direction's width",
+            ),
+        ]
+        for holds, rule in rules:
+            if not holds:
+                raise ValueError(rule)
         return self
 
     @property
     def head_size(self) -> int:
         """Width of one attention head."""
         return self.hidden_size // self.num_attention_heads
+
+    @property
+    def embedding_width(self) -> int:
+        """Width of the token embedding."""
+        return self.embedding_size or self.hidden_size
+
+    @property
+    def position_offset(self) -> int:
+        """Row of the position table where position 0 stands: RoBERTa leaves out those up to the padding id."""
+        return self.pad_token_id + 1 if self.family == "roberta" else 0
+
+    @property
+    def num_positions(self) -> int:
+        """Tokens in the longest sequence that the encoder takes."""
+        return self.max_position_embeddings - self.position_offset
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether linear layers and norms of the encoder have biases."""
+        return self.family != "modern"
 
 
 class HeadsConfig(Config):
@@ -72,23 +163,21 @@ class HeadsConfig(Config):
     """Whether the vocabulary projection is the token embedding itself."""
     pooler: bool = False
     next_sentence: bool = False
+    sentence_order: bool = False
+    labels: tuple[str, ...] = ()
+    """Names of the classes that a classifier of whole texts tells apart; none: no classifier."""
+    classifier_dropout: Rate = 0.1
+    classifier_input: Literal["first", "mean"] = "first"
+    """What a classifier reads of a sequence: its first token, or the mean of its tokens."""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "HeadsConfig":
-        if self.next_sentence and not self.pooler:
-            raise ValueError("next_sentence reads the pooler's output, so pooler must be true with it")
-        if self.tie_embeddings and self.mlm_head == "linear" and self.mlm_head_input == "all_layers":
-            raise ValueError(
-                "tie_embeddings must be false where a linear head reads all layers: the projection is as wide as "
-                "all layers together, the embedding as one"
-            )
+        for name in ("next_sentence", "sentence_order"):
+            if getattr(self, name) and not self.pooler:
+                raise ValueError(f"{name} reads the pooler's output, so pooler must be true with it")
+        if len(set(self.labels)) != len(self.labels) or len(self.labels) == 1:
+            raise ValueError(f"labels must be two at least and differ, and they are {', '.join(self.labels)}")
         return self
-
-    @property
-    def as_published(self) -> bool:
-        """Whether the head over the vocabulary is one that the Hugging Face classes know, or there is none."""
-        known = self.mlm_head == "transform" and self.mlm_head_input == "last"
-        return known or not self.masked_language_model
 
 
 class ModelConfig(Config):
@@ -96,3 +185,33 @@ class ModelConfig(Config):
 
     encoder: EncoderConfig
     heads: HeadsConfig = HeadsConfig()
+
+    @model_validator(mode="after")
+    def _heads_fit_the_encoder(self) -> "ModelConfig":
+        encoder, heads = self.encoder, self.heads
+        if heads.labels and self.uses_pooler and not heads.pooler:
+            raise ValueError(f"labels need the pooler in family {encoder.family}, so pooler must be true with them")
+        wide = heads.mlm_head == "linear" and encoder.embedding_width != self.vocabulary_input_size
+        if heads.masked_language_model and heads.tie_embeddings and wide:
+            raise ValueError(
+                "tie_embeddings must be false where a linear head reads what is wider than the embedding, and "
+                f"{self.vocabulary_input_size} is not {encoder.embedding_width}"
+            )
+        linear = (heads.mlm_head, heads.mlm_head_input) == ("linear", "last")
+        if heads.masked_language_model and encoder.family == "elmo" and not linear:
+            raise ValueError("mlm_head must be linear and mlm_head_input last in family elmo")
+        return self
+
+    @property
+    def vocabulary_input_size(self) -> int:
+        """Width of what the vocabulary head reads: of one direction in an ELMo, whose head serves both."""
+        encoder = self.encoder
+        if encoder.family == "elmo":
+            return encoder.embedding_width
+        layers = encoder.num_hidden_layers if self.heads.mlm_head_input == "all_layers" else 1
+        return layers * encoder.hidden_size
+
+    @property
+    def uses_pooler(self) -> bool:
+        """Whether a classifier reads the encoder's pooler, as BERT's and ALBERT's do, and has no layer of its own."""
+        return self.encoder.family in ("bert", "albert")

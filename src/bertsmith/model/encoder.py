@@ -1,58 +1,70 @@
 """The encoder: embeddings and a stack of layers, without any head."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from bertsmith.model.attention import AttentionKind
 from bertsmith.model.config import EncoderConfig
-from bertsmith.model.layer import PostNormLayer
+from bertsmith.model.layer import PostNormLayer, PreNormLayer, norm
 from bertsmith.model.packed import PackedTokens
+from bertsmith.model.rotary import LearnedPositions, RotaryPositions
 
 
 class Embeddings(nn.Module):
-    """Sum of token, position and segment embeddings, normalised (Devlin et al. 2019, figure 2)."""
+    """Sum of the embeddings that a family has, normalised (Devlin et al. 2019, figure 2)."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.token = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.position = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.segment = nn.Embedding(config.type_vocab_size, config.hidden_size)
-        self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        width = config.embedding_width
+        self.token = nn.Embedding(config.vocab_size, width)
+        self.position = None if config.rotary else nn.Embedding(config.max_position_embeddings, width)
+        self.segment = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
+        self.norm = norm(config, width)
         self.dropout = nn.Dropout(config.dropout.embeddings)
+        self.projection = nn.Linear(width, config.hidden_size) if config.embedding_size else nn.Identity()
+        self._position_offset = config.position_offset
+        added: list[Callable[[PackedTokens], Tensor]] = []
+        if config.type_vocab_size:
+            added.append(self._segments if config.type_vocab_size > 1 else self._one_segment)
+        if config.rotary is None:
+            added.append(self._positions)
+        self._added = tuple(added)
 
     def forward(self, packed: PackedTokens) -> Float[Tensor, "tokens hidden"]:
-        total = self.token(packed.token_ids) + self.segment(packed.segment_ids) + self.position(packed.position_ids)
-        return self.dropout(self.norm(total))
+        total = self.token(packed.token_ids)
+        for part in self._added:
+            total = total + part(packed)
+        return self.projection(self.dropout(self.norm(total)))
+
+    def _segments(self, packed: PackedTokens) -> Tensor:
+        return self.segment(packed.segment_ids)  # pyright: ignore[reportOptionalCall]
+
+    def _one_segment(self, packed: PackedTokens) -> Tensor:
+        return self.segment.weight[0]  # pyright: ignore[reportOptionalMemberAccess]
+
+    def _positions(self, packed: PackedTokens) -> Tensor:
+        return self.position(packed.position_ids + self._position_offset)  # pyright: ignore[reportOptionalCall]
 
 
-class Encoder(nn.Module):
-    """A bidirectional transformer encoder.
+class PackedEncoder(nn.Module, ABC):
+    """What every encoder offers: packed tokens in, one vector a token out, from the last layer or from each."""
 
-    Call it with padded tokens, as people think of them, or call `packed` with packed ones, as training does.
-    """
+    config: EncoderConfig
 
-    def __init__(self, config: EncoderConfig, *, attention: AttentionKind = "fused") -> None:
-        super().__init__()
-        self.config = config
-        self.embeddings = Embeddings(config)
-        self.layers = nn.ModuleList(PostNormLayer(config, attention) for _ in range(config.num_hidden_layers))
-
-    def packed(self, packed: PackedTokens) -> Float[Tensor, "tokens hidden"]:
-        """The last layer's output for every token."""
-        hidden = self.embeddings(packed)
-        for layer in self.layers:
-            hidden = layer(hidden, packed.layout)
-        return hidden
-
+    @abstractmethod
     def layer_outputs(self, packed: PackedTokens) -> Iterator[Float[Tensor, "tokens hidden"]]:
         """The output of each layer in turn, from the first to the last."""
-        hidden = self.embeddings(packed)
-        for layer in self.layers:
-            hidden = layer(hidden, packed.layout)
-            yield hidden
+
+    @abstractmethod
+    def packed(self, packed: PackedTokens) -> Float[Tensor, "tokens hidden"]:
+        """The last layer's output for every token."""
 
     def forward(
         self,
@@ -76,30 +88,97 @@ class Encoder(nn.Module):
         real = torch.ones_like(token_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
         if segment_ids is None:
             segment_ids = torch.zeros_like(token_ids)
-        outputs = self.embeddings.token.weight.new_zeros((*token_ids.shape, self.config.hidden_size))
+        outputs = next(self.parameters()).new_zeros((*token_ids.shape, self.config.hidden_size))
         if not real.any():
             return outputs
-        if token_ids.shape[1] > self.config.max_position_embeddings:
+        if token_ids.shape[1] > self.config.num_positions:
             raise ValueError(
                 "A sequence must not be longer than the encoder's positions. "
-                f"Received: {token_ids.shape[1]} tokens, {self.config.max_position_embeddings} positions. "
+                f"Received: {token_ids.shape[1]} tokens, {self.config.num_positions} positions. "
                 "Cut it, or look at it in windows."
             )
-        hidden = self.packed(pack_padded(token_ids, real, segment_ids))
+        hidden = self.packed(pack_padded(token_ids, real, segment_ids, skip=self.config.family == "roberta"))
         # The encoder may run in a lower precision than its weights have.
         return outputs.to(hidden.dtype).masked_scatter(real[..., None], hidden)
+
+
+class Encoder(PackedEncoder):
+    """A transformer encoder of any family; which parts it has, its config says.
+
+    Call it with padded tokens, as people think of them, or call `packed` with packed ones, as training does.
+    """
+
+    def __init__(self, config: EncoderConfig, *, attention: AttentionKind = "fused") -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.layers = nn.ModuleList(_own_layers(config, attention))
+        self.final_norm = norm(config, config.hidden_size) if config.rotary else nn.Identity()
+        self.rotations = RotaryPositions(config) if config.rotary else LearnedPositions()
+        self._run: Callable[..., Tensor] = _run
+
+    def recompute_activations(self, on: bool) -> None:
+        """Whether a layer's inner values are made again in the backward pass and not kept: less memory, more time."""
+        self._run = _run_and_forget if on else _run
+
+    def packed(self, packed: PackedTokens) -> Float[Tensor, "tokens hidden"]:
+        """The last layer's output for every token."""
+        last = deque(self._residual_stream(packed), maxlen=1)
+        return self.final_norm(last[0])
+
+    def layer_outputs(self, packed: PackedTokens) -> Iterator[Float[Tensor, "tokens hidden"]]:
+        """The output of each layer in turn, from the first to the last; that is normalised where the family does."""
+        stream = self._residual_stream(packed)
+        hidden = next(stream)
+        for following in stream:
+            yield hidden
+            hidden = following
+        yield self.final_norm(hidden)
+
+    def _residual_stream(self, packed: PackedTokens) -> Iterator[Tensor]:
+        hidden = self.embeddings(packed)
+        rotations = self.rotations(packed.position_ids)
+        served = self.config.num_hidden_layers // len(self.layers)
+        for layer in self.layers:
+            for _ in range(served):
+                hidden = self._run(layer, hidden, packed.layout, rotations[layer.rotation_index])
+                yield hidden
+
+
+def _own_layers(config: EncoderConfig, attention: AttentionKind) -> Iterator[nn.Module]:
+    """The layers that have weights of their own."""
+    for number in range(config.num_hidden_groups or config.num_hidden_layers):
+        yield PreNormLayer(config, attention, number) if config.rotary else PostNormLayer(config, attention)
+
+
+def _run(layer: nn.Module, *inputs: Any) -> Tensor:
+    return layer(*inputs)
+
+
+def _run_and_forget(layer: nn.Module, *inputs: Any) -> Tensor:
+    return checkpoint(layer, *inputs, use_reentrant=False)  # pyright: ignore[reportReturnType]
 
 
 def pack_padded(
     token_ids: Int[Tensor, "batch sequence"],
     real: Bool[Tensor, "batch sequence"],
     segment_ids: Int[Tensor, "batch sequence"],
+    *,
+    skip: bool = False,
 ) -> PackedTokens:
-    """Pack padded sequences. Positions stay what they were in the padded ones; empty sequences are left out."""
+    """Pack padded sequences; empty ones are left out.
+
+    Args:
+        token_ids: tokens.
+        real: False where a token is padding.
+        segment_ids: segment of each token.
+        skip: whether positions skip padding, as RoBERTa counts them; otherwise a token's column is its position.
+    """
     lengths = real.sum(1)
     lengths = lengths[lengths > 0]
     starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    positions = torch.arange(token_ids.shape[1], device=token_ids.device).expand_as(token_ids)
+    columns = torch.arange(token_ids.shape[1], device=token_ids.device).expand_as(token_ids)
+    positions = real.cumsum(1) - 1 if skip else columns
     packed = PackedTokens.build(
         token_ids[real].cpu().numpy(),
         segment_ids[real].cpu().numpy(),

@@ -1,11 +1,13 @@
-"""One encoder layer, and the parts that it and the heads share."""
+"""Encoder layers, and the parts that they and the heads share."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from bertsmith.model.attention import ATTENTION, AttentionKind
+from bertsmith.model.attention_reach import Reach
 from bertsmith.model.config import Activation, EncoderConfig
 from bertsmith.model.packed import AttentionLayout
+from bertsmith.model.rotary import Rotation
 
 
 def activation(name: Activation) -> nn.Module:
@@ -17,6 +19,11 @@ def activation(name: Activation) -> nn.Module:
             return nn.GELU(approximate="tanh")
         case "relu":
             return nn.ReLU()
+
+
+def norm(config: EncoderConfig, width: int) -> nn.LayerNorm:
+    """The encoder's norm over `width` columns."""
+    return nn.LayerNorm(width, eps=config.layer_norm_eps, bias=config.has_biases)
 
 
 class FeedForward(nn.Module):
@@ -32,21 +39,70 @@ class FeedForward(nn.Module):
         return self.down(self.activation(self.up(hidden)))
 
 
+class GatedFeedForward(nn.Module):
+    """A feed-forward whose activated half is multiplied with a second one (Shazeer 2020), dropout before the way down.
+
+    `up` holds both halves, one below the other: the activated one first.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.up = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.has_biases)
+        self.activation = activation(config.activation)
+        self.dropout = nn.Dropout(config.dropout.feed_forward)
+        self.down = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.has_biases)
+
+    def forward(self, hidden: Float[Tensor, "tokens hidden"]) -> Float[Tensor, "tokens hidden"]:
+        activated, gate = self.up(hidden).chunk(2, dim=-1)
+        return self.down(self.dropout(self.activation(activated) * gate))
+
+
 class PostNormLayer(nn.Module):
     """Attention and feed-forward, each followed by residual sum and norm (Devlin et al. 2019, figure 1)."""
 
+    rotation_index = 0
+
     def __init__(self, config: EncoderConfig, attention: AttentionKind) -> None:
         super().__init__()
-        self.attention = ATTENTION[attention](config)
+        self.attention = ATTENTION[attention](config, Reach(causal=config.causal))
         self.attention_dropout = nn.Dropout(config.dropout.attention_output)
-        self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.attention_norm = norm(config, config.hidden_size)
         self.feed_forward = FeedForward(config)
         self.feed_forward_dropout = nn.Dropout(config.dropout.feed_forward)
-        self.feed_forward_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.feed_forward_norm = norm(config, config.hidden_size)
 
     def forward(
-        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout
+        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
     ) -> Float[Tensor, "tokens hidden"]:
-        attended = self.attention_dropout(self.attention(hidden, layout))
+        attended = self.attention_dropout(self.attention(hidden, layout, rotation))
         hidden = self.attention_norm(hidden + attended)
         return self.feed_forward_norm(hidden + self.feed_forward_dropout(self.feed_forward(hidden)))
+
+
+class PreNormLayer(nn.Module):
+    """Norm before attention and before a gated feed-forward, the residual stream left alone (Warner et al. 2024).
+
+    Args:
+        config: sizes.
+        attention: which attention.
+        number: place in the stack, from 0. The first layer has no norm before its attention, for the embeddings were
+            normalised; and the place decides whether a token sees all of its sequence or a window.
+    """
+
+    def __init__(self, config: EncoderConfig, attention: AttentionKind, number: int) -> None:
+        super().__init__()
+        if config.rotary is None:
+            raise ValueError("A pre-norm layer needs rotary positions. Received: none. Use family modern.")
+        self.rotation_index = int(number % config.rotary.global_every > 0)
+        half_window = config.rotary.window // 2 if self.rotation_index else None
+        self.attention_norm = norm(config, config.hidden_size) if number else nn.Identity()
+        self.attention = ATTENTION[attention](config, Reach(half_window=half_window))
+        self.attention_dropout = nn.Dropout(config.dropout.attention_output)
+        self.feed_forward_norm = norm(config, config.hidden_size)
+        self.feed_forward = GatedFeedForward(config)
+
+    def forward(
+        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
+    ) -> Float[Tensor, "tokens hidden"]:
+        hidden = hidden + self.attention_dropout(self.attention(self.attention_norm(hidden), layout, rotation))
+        return hidden + self.feed_forward(self.feed_forward_norm(hidden))

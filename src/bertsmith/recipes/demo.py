@@ -9,7 +9,7 @@ from pathlib import Path
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.recipes.demo_corpus import load_cloze, python_documentation
 from bertsmith.recipes.options import PretrainConfig, with_assignments
-from bertsmith.recipes.predict import load
+from bertsmith.recipes.predict import load_fill
 from bertsmith.recipes.pretrain import pretrain_run
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.text_sources import write_documents
@@ -60,7 +60,7 @@ def demo_run(
         write_documents(python_documentation(), text)
     config = PretrainConfig.parse(demo_settings(text, minutes), where="the demonstration")
     run = pretrain_run(config, folder, observers=observers, notify=notify)
-    predictor = load(run.model_folder)
+    predictor = load_fill(run.model_folder)
     common_words = _commonest_words(text)
     lines = load_cloze()
     found = predictor([line.text for line in lines], top_k=_TOP)

@@ -1,4 +1,4 @@
-"""Evaluating a masked language model on text, with the same masks every time."""
+"""Evaluating a masked language model on text with the same masks every time, or a classifier on labelled rows."""
 
 import math
 import tempfile
@@ -6,16 +6,21 @@ from pathlib import Path
 
 from bertsmith.batches.loader import PretrainingLoader
 from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.batches.targets import MaskedTargets, PlainTokens, TargetMaker
 from bertsmith.corpus.config import CorpusConfig
 from bertsmith.corpus.corpus import Corpus
-from bertsmith.engine.device import choose_device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.pretraining import document_sentences
-from bertsmith.folders.model_folder import read_model, read_tokenizer
+from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.errors import InputError
+from bertsmith.model.config import EncoderConfig
+from bertsmith.objectives.bidirectional_lstm import BidirectionalLanguageModel
+from bertsmith.objectives.causal import CausalLanguageModel
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
-from bertsmith.recipes.predict import model_folder_of
+from bertsmith.objectives.report import Objective
+from bertsmith.recipes.evaluate_classifier import evaluate_classifier
+from bertsmith.recipes.predict import model_folder_of, open_model
 from bertsmith.recipes.results import Report
 from bertsmith.recipes.text_sources import is_corpus, prepare_files
 from bertsmith.text.documents import TextConfig, find_files
@@ -31,36 +36,45 @@ def evaluate_run(
     *,
     max_length: int | None = None,
     text: TextConfig = TextConfig(),
+    table: TableConfig = TableConfig(),
     device: str = "auto",
     precision: str = "auto",
 ) -> Report:
-    """Loss, accuracy and perplexity of a masked language model on text, 15 % of it hidden by a fixed draw.
+    """Evaluate what a model does.
+
+    A masked language model: loss, accuracy and perplexity on text, 15 % of it hidden by a fixed draw. A causal one or
+    an ELMo: the same of every next token, and for the ELMo of every one before too. A classifier:
+    accuracy, macro F1, Matthews' coefficient, each class, the confusion counts and the worst errors, on labelled rows.
 
     Args:
         folder: a model folder or a run.
-        source: a text file or folder, or a prepared corpus, whose validation part is then used.
-        max_length: tokens of a sequence; the model's positions, 512 at most, where not given.
+        source: a text file or folder, or a prepared corpus, whose validation part is then used; for a classifier, a
+            file of rows.
+        max_length: tokens of a sequence; the model's positions, 512 at most, where not given. For a classifier, what
+            it was trained with.
         text: how text files are read.
+        table: how a file of labelled rows is read.
         device: where it runs.
         precision: ``auto``, ``fp32`` or ``bf16``.
 
     Raises:
-        InputError: if the model cannot fill masks or the text not be read.
+        InputError: if the model has no head to evaluate, the text cannot be read, or a label is unknown to the model.
     """
     path = model_folder_of(folder)
-    chosen = choose_device(device, precision)
-    model = read_model(path).model
+    model, tokenizer, chosen = open_model(path, device=device, precision=precision)
+    if model.classifier is not None:
+        return evaluate_classifier(path, source, (model, tokenizer, chosen), max_length=max_length, table=table)
     encoder = model.config.encoder
     if model.masked_language_model is None:
         raise InputError(
             "evaluate needs a head to evaluate", f"{path}, an encoder alone", "Use the folder of a trained model."
         )
-    tokenizer = read_tokenizer(path, vocab_size=encoder.vocab_size)
+    objective, targets = _objective(encoder)
     sequence_format = SequenceFormat.of(tokenizer)
-    length = min(encoder.max_position_embeddings, 512) if max_length is None else max_length
-    if not 8 <= length <= encoder.max_position_embeddings:
+    length = min(encoder.num_positions, 512) if max_length is None else max_length
+    if not 8 <= length <= encoder.num_positions:
         raise InputError(
-            f"--max-length must lie between 8 and the positions of the model, {encoder.max_position_embeddings}",
+            f"--max-length must lie between 8 and the positions of the model, {encoder.num_positions}",
             length,
             "Leave it out to use what the model takes.",
         )
@@ -81,12 +95,21 @@ def evaluate_run(
             split,
             lambda epoch: examples,
             sequence_format,
-            masking=MaskingConfig(mask_rate=_MASK_RATE),
+            targets=targets,
             batch_tokens=_BATCH_TOKENS,
             micro_batch_tokens=_BATCH_TOKENS,
             seed=_SEED,
         )
         batches = loader.epoch_batches(max_tokens=split.num_tokens * 2)
-        metrics = evaluate(model.to(chosen.name), MaskedLanguageModel(), batches, chosen)
+        metrics = evaluate(model, objective, batches, chosen)
     metrics |= {"perplexity": math.exp(min(metrics["loss"], 700.0)), "precision": chosen.precision}
     return Report(path, Path(source), metrics)
+
+
+def _objective(encoder: EncoderConfig) -> tuple[Objective, TargetMaker]:
+    """What a model of this kind is asked to find."""
+    if encoder.causal:
+        return CausalLanguageModel(), PlainTokens()
+    if encoder.family == "elmo":
+        return BidirectionalLanguageModel(), PlainTokens()
+    return MaskedLanguageModel(), MaskedTargets(MaskingConfig(mask_rate=_MASK_RATE))

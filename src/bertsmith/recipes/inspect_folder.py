@@ -6,9 +6,11 @@ from typing import Any
 
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.corpus.verify import verify_corpus
+from bertsmith.folders.formats import published_class
 from bertsmith.folders.model_folder import read_config, read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, folder_faults, read_manifest
+from bertsmith.model.config import ModelConfig
 from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.log import read_log
@@ -78,27 +80,35 @@ def _model_info(path: Path) -> dict[str, Any]:
         for name, there in (
             ("masked language model", heads.masked_language_model),
             ("next sentence", heads.next_sentence),
+            ("sentence order", heads.sentence_order),
+            ("classifier", bool(heads.labels)),
             ("pooler", heads.pooler),
         )
         if there
     ]
     return {
         "kind": "checkpoint" if (path / "training_state.json").is_file() else "model",
-        "family": values.get("model_type", "bert"),
+        "family": encoder.family,
         "architectures": values.get("architectures", []),
         "parameters": parameters,
         "layers": encoder.num_hidden_layers,
         "hidden_size": encoder.hidden_size,
         "attention_heads": encoder.num_attention_heads,
         "vocab_size": encoder.vocab_size,
-        "max_length": encoder.max_position_embeddings,
+        "max_length": encoder.num_positions,
         "activation": encoder.activation,
         "heads": own,
         "vocabulary_head": f"{heads.mlm_head}, reading {heads.mlm_head_input}" if heads.masked_language_model else None,
-        "opens_in_transformers": "as it is" if heads.as_published else "its encoder; the head is bertsmith's own",
-        "labels": list(values.get("id2label", {}).values()) if not own else [],
+        "opens_in_transformers": _opens_elsewhere(read.model.config),
+        "labels": list(heads.labels),
         "notes": list(read.notes),
     }
+
+
+def _opens_elsewhere(config: ModelConfig) -> str:
+    if config.encoder.family == "elmo":
+        return "no: it has no such class"
+    return "as it is" if published_class(config) else "its encoder; the head is bertsmith's own"
 
 
 def _corpus_info(path: Path) -> dict[str, Any]:
@@ -133,6 +143,8 @@ def _run_info(path: Path) -> dict[str, Any]:
     log = read_log(path / "log.jsonl")
     steps = [entry["step"] for entry in log if entry["kind"] == "train"]
     validations = [entry for entry in log if entry["kind"] == "validation"]
+    if (path / "comparison.json").is_file():
+        return {"kind": "comparison", "finished": True, "page": str(path / "comparison.md")}
     finished = (path / "model" / MANIFEST).is_file()
     return {
         "kind": "run",

@@ -12,7 +12,7 @@ from bertsmith.corpus.config import CorpusConfig
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import Activation, Dropout
+from bertsmith.model.config import Activation, Count, Dropout
 from bertsmith.text.documents import TextConfig
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.training.config import LengthConfig, TrainingConfig
@@ -23,8 +23,12 @@ class ModelChoice(Config):
 
     start: str = "bert-toy"
     """A preset's name or a config.json, for fresh weights; or a model folder, to go on from its weights."""
+    num_hidden_layers: Count | None = None
+    hidden_size: Count | None = None
+    num_attention_heads: Count | None = None
+    intermediate_size: Count | None = None
     activation: Activation | None = None
-    max_position_embeddings: Annotated[int, Field(ge=1)] | None = None
+    max_position_embeddings: Count | None = None
     dropout: Dropout | None = None
     """None: no dropout with fresh weights, what the folder says with others."""
     mlm_head: Literal["transform", "linear"] = "transform"
@@ -32,6 +36,19 @@ class ModelChoice(Config):
     tie_embeddings: bool = True
     bias_from_frequencies: bool = True
     """Begin the vocabulary's bias at the logarithm of each token's frequency, as published BERT does not."""
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Fields of the encoder's config in which a fresh model differs from its preset or file."""
+        names = (
+            "num_hidden_layers",
+            "hidden_size",
+            "num_attention_heads",
+            "intermediate_size",
+            "activation",
+            "max_position_embeddings",
+        )
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class RuntimeConfig(Config):
@@ -46,11 +63,15 @@ class PretrainConfig(Config):
     """Everything that decides a pre-training run."""
 
     sources: tuple[str, ...]
-    objective: Literal["mlm", "mlm+nsp"] = "mlm"
+    objective: Literal["mlm", "mlm+nsp", "mlm+sop", "causal", "bilm"] = "mlm"
+    sequences: Literal["document_sentences", "full_sentences"] = "document_sentences"
+    """full_sentences: sequences go on across documents, with a further separator where they do."""
     max_length: Annotated[int, Field(ge=8)] = 128
     """Most tokens of a sequence, special ones included."""
     tokenizer_folder: str | None = None
     """A tokenizer that exists; otherwise one is trained on the text."""
+    extend_vocabulary: Annotated[int, Field(ge=0)] = 0
+    """Words of the text that are added to the vocabulary of the model that the run goes on from."""
     length: LengthConfig = LengthConfig()
     model: ModelChoice = ModelChoice()
     tokenizer: TokenizerConfig = TokenizerConfig()

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-from bertsmith.engine.device import choose_device
+from bertsmith.engine.device import Device, choose_device
 from bertsmith.folders.model_folder import read_model, read_tokenizer
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.inference.fill import FillPredictor
+from bertsmith.model.heads import Model
+from bertsmith.tokenization.tokenizer import Tokenizer
 
 
 def model_folder_of(folder: str | Path) -> Path:
@@ -26,7 +29,19 @@ def model_folder_of(folder: str | Path) -> Path:
     return path
 
 
-def load(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> FillPredictor:
+def open_model(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> tuple[Model, Tokenizer, Device]:
+    """A model ready to run, its tokenizer, and where it runs.
+
+    Raises:
+        InputError: if the folder holds no model, or the device is not there.
+    """
+    path = model_folder_of(folder)
+    chosen = choose_device(device, precision)
+    model = read_model(path).model.to(chosen.name).eval()
+    return model, read_tokenizer(path, vocab_size=model.config.encoder.vocab_size), chosen
+
+
+def load(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> FillPredictor | ClassifyPredictor:
     """The predictor that fits a model folder, or the finished model of a run.
 
     Args:
@@ -37,8 +52,16 @@ def load(folder: str | Path, *, device: str = "auto", precision: str = "auto") -
     Raises:
         InputError: if it is no such folder, or its model has no head to predict with.
     """
-    path = model_folder_of(folder)
-    chosen = choose_device(device, precision)
-    model = read_model(path).model.to(chosen.name).eval()
-    tokenizer = read_tokenizer(path, vocab_size=model.config.encoder.vocab_size)
-    return FillPredictor(model, tokenizer, chosen)
+    model, tokenizer, chosen = open_model(folder, device=device, precision=precision)
+    kind = ClassifyPredictor if model.classifier is not None else FillPredictor
+    return kind(model, tokenizer, chosen)
+
+
+def load_fill(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> FillPredictor:
+    """`load` for filling masks; a model of another kind is refused."""
+    return FillPredictor(*open_model(folder, device=device, precision=precision))
+
+
+def load_classifier(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> ClassifyPredictor:
+    """`load` for classifying; a model of another kind is refused."""
+    return ClassifyPredictor(*open_model(folder, device=device, precision=precision))

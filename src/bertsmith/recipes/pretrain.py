@@ -1,6 +1,5 @@
 """Pre-training from raw text in one call: tokenizer, corpus, model, loop, model folder, report."""
 
-import platform
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -8,30 +7,43 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import tokenizers
 import torch
 
-import bertsmith
 from bertsmith.batches.loader import Prefetcher
 from bertsmith.batches.sequence_format import SequenceFormat
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.engine.evaluation import evaluate
-from bertsmith.engine.speed import seconds_per_step
-from bertsmith.folders.model_folder import read_model, read_tokenizer, write_model
+from bertsmith.folders.model_folder import read_tokenizer, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file
 from bertsmith.inference.fill import FillPredictor
+from bertsmith.model.encoder import Encoder
 from bertsmith.model.heads import Model
 from bertsmith.recipes.options import PretrainConfig
-from bertsmith.recipes.pretraining_data import OBJECTIVES, PretrainingData, pretraining_data
+from bertsmith.recipes.pretraining_data import (
+    OBJECTIVES,
+    PretrainingData,
+    pretraining_data,
+    refuse_unfit_examples,
+)
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder
-from bertsmith.recipes.sampling import Sampler
-from bertsmith.recipes.start_model import is_model_folder, positions_of, refuse_unknown_start, start_model
+from bertsmith.recipes.run_record import versions
+from bertsmith.recipes.sampling import Sampler, WritingSampler
+from bertsmith.recipes.start_defaults import with_start_defaults
+from bertsmith.recipes.start_model import (
+    is_model_folder,
+    known_encoder,
+    positions_of,
+    refuse_unfit_start,
+    refuse_unknown_start,
+    start_model,
+)
+from bertsmith.recipes.step_budget import step_budget
 from bertsmith.recipes.text_sources import (
+    extended_tokenizer,
     is_corpus,
     prepare_files,
     refuse_mixed_sources,
@@ -44,14 +56,11 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.events import Observer
 from bertsmith.training.log import LogWriter, read_log
 from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
-from bertsmith.training.schedule import StepBudget
 from bertsmith.training.step import TrainState, new_optimizer
 from bertsmith.training.stopping import stop_requests
 
 Notify = Callable[[str], None]
 _DEFAULT_EPOCHS = 3.0
-_FINISHING_SECONDS = 2.0
-"""Time that writing the model and the report takes, on top of the last validation."""
 
 
 def pretrain_run(
@@ -76,6 +85,8 @@ def pretrain_run(
         Stopped: if a stop was asked for. The same call goes on.
     """
     started_at = time.monotonic()
+    refuse_unknown_start(config.model)
+    config = with_start_defaults(config)
     folder = Path(out)
     if restart and (folder / "run.toml").is_file():
         _refuse_early(config)  # A slip of the pen must not cost the earlier run.
@@ -103,16 +114,10 @@ def _train(
     corpus, tokenizer = _corpus(config, run, notify)
     for warning in corpus.warnings:
         notify(f"note: {warning}")
-    run.write(run.record() | _versions() | _facts(corpus, tokenizer))
+    run.write(run.record() | versions() | _facts(corpus, tokenizer))
     with stop_requests() as stop:
         pieces = _assemble(config, run, corpus, tokenizer, device, started_at, notify)
         with pieces.prefetcher:
-            sampler = Sampler(
-                corpus.split("validation"),
-                FillPredictor(pieces.state.model, tokenizer, device),
-                tokenizer,
-                pieces.sequence_format,
-            )
             loop = TrainingLoop(
                 state=pieces.state,
                 books=pieces.books,
@@ -124,7 +129,7 @@ def _train(
                 tokenizer=tokenizer,
                 checkpoints=CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints),
                 validate=pieces.validate,
-                sample=sampler,
+                sample=_sampler(config.objective, corpus, pieces, tokenizer, device),
                 observers=[LogWriter(run.log, resumed_at=pieces.state.step), *observers],
                 stop=stop,
             )
@@ -132,10 +137,31 @@ def _train(
     return _finish(config, run, tokenizer, pieces.state, metrics)
 
 
+def _sampler(
+    objective: str, corpus: Corpus, pieces: "_Pieces", tokenizer: Tokenizer, device: Device
+) -> Callable[[], list[str]] | None:
+    """What shows people how far the model is; None for an ELMo, which fills nothing and writes nothing."""
+    validation, model = corpus.split("validation"), pieces.state.model
+    match objective:
+        case "causal":
+            return WritingSampler(validation, model, tokenizer, device)
+        case "bilm":
+            return None
+        case _:
+            return Sampler(validation, FillPredictor(model, tokenizer, device), tokenizer, pieces.sequence_format)
+
+
 def _refuse_early(config: PretrainConfig) -> None:
     """Refuse what can be refused before anything is read or written."""
     refuse_mixed_sources(config.sources)
     refuse_unknown_start(config.model)
+    refuse_unfit_start(config.model, config.objective)
+    if config.extend_vocabulary and (not is_model_folder(config.model.start) or is_corpus(config.sources[0])):
+        raise InputError(
+            "--extend-vocabulary needs a model folder to go on from, and text that is not yet tokens",
+            f"--model {config.model.start}, {config.sources[0]}",
+            "Name a model folder with --model, and text files.",
+        )
     choose_device(config.runtime.device, "fp32")
     positions = positions_of(config.model)
     if config.max_length > positions:
@@ -152,27 +178,40 @@ def _refuse_early(config: PretrainConfig) -> None:
         )
     if not config.sources:
         raise InputError("There must be text to train on", "no source", "Name files, folders or a prepared corpus.")
-    if config.tokenizer_folder is not None:
-        SequenceFormat.of(Tokenizer.from_folder(config.tokenizer_folder))
+    _refuse_unfit(config, None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder))
     if not is_corpus(config.sources[0]):
         find_files(config.sources)
+
+
+def _refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
+    """Refuse examples that cannot be made as asked, with a tokenizer where there is one."""
+    refuse_unfit_examples(
+        None if tokenizer is None else SequenceFormat.of(tokenizer),
+        objective=config.objective,
+        sequences=config.sequences,
+        masking=config.masking,
+    )
 
 
 def _corpus(config: PretrainConfig, run: RunFolder, notify: Notify) -> tuple[Corpus, Tokenizer]:
     """Open the corpus that was named, or make tokenizer and corpus in the run's folder."""
     if is_corpus(config.sources[0]):
         corpus = Corpus.open(config.sources[0])
-        return corpus, Tokenizer.from_folder(corpus.tokenizer_folder)
+        tokenizer = Tokenizer.from_folder(corpus.tokenizer_folder)
+        _refuse_unfit(config, tokenizer)
+        return corpus, tokenizer
     files = find_files(config.sources)
     if config.tokenizer_folder is not None:
         tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
     elif is_model_folder(config.model.start):
-        start = Path(config.model.start)
-        tokenizer = read_tokenizer(start, vocab_size=read_model(start).model.config.encoder.vocab_size)
+        vocab_size = known_encoder(config.model).vocab_size
+        tokenizer = read_tokenizer(Path(config.model.start), vocab_size=vocab_size)
+        if config.extend_vocabulary:
+            tokenizer = extended_tokenizer(tokenizer, files, config.text, config.extend_vocabulary, run.tokenizer)
     else:
         tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
         notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
-    SequenceFormat.of(tokenizer)
+    _refuse_unfit(config, tokenizer)
     notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
     return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
 
@@ -205,6 +244,7 @@ def _assemble(
         max_length=config.max_length,
         masking=config.masking,
         training=config.training,
+        sequences=config.sequences,
     )
     checkpoint = CheckpointStore(run.checkpoints).newest()
     if checkpoint is not None:
@@ -223,55 +263,37 @@ def _assemble(
         for note in start.notes:
             notify(note)
         state = _new_state(start.model, config, device)
-        books = Bookkeeping(_budget(config, state, data, device, started_at))
+        budget = step_budget(
+            config.length,
+            default_epochs=_DEFAULT_EPOCHS,
+            batches_per_epoch=data.train.batches_per_epoch,
+            measure=(state.model, OBJECTIVES[config.objective], lambda step: data.train.micro_batches(step, 1), device),
+            validation_share=config.training.validation_tokens / config.training.batch_tokens,
+            started_at=started_at,
+        )
+        books = Bookkeeping(budget)
     objective = OBJECTIVES[config.objective]
 
     def validate() -> dict[str, float]:
         batches = data.validation_batches(config.training.validation_tokens)
         metrics = evaluate(state.model, objective, batches, device)
-        return metrics if data.negative_share is None else metrics | {"nsp_negative_share": data.negative_share}
+        return metrics | data.pair_facts
 
     return _Pieces(state, books, data, sequence_format, Prefetcher(data.train.micro_batches), validate)
 
 
 def _new_state(model: Model, config: PretrainConfig, device: Device) -> TrainState:
+    if config.training.recompute_activations:
+        if not isinstance(model.encoder, Encoder):
+            raise InputError(
+                "training.recompute_activations needs an encoder of transformer layers",
+                f"one of family {model.config.encoder.family}",
+                "Leave it false.",
+            )
+        model.encoder.recompute_activations(True)
     model = model.to(device.name)
     model.train()
     return TrainState(model, new_optimizer(model, config.training.optimizer))
-
-
-def _budget(
-    config: PretrainConfig, state: TrainState, data: PretrainingData, device: Device, started_at: float
-) -> StepBudget:
-    length = config.length
-    if length.steps is not None:
-        return StepBudget(length.steps)
-    if length.minutes is None:
-        return StepBudget(max(1, round((length.epochs or _DEFAULT_EPOCHS) * data.train.batches_per_epoch)))
-    step_seconds = seconds_per_step(state.model, OBJECTIVES[config.objective], data.train.micro_batches(0), device)
-    # A validation runs forward alone, a third of a step's work for each token.
-    validation_seconds = step_seconds / 3 * config.training.validation_tokens / config.training.batch_tokens
-    seconds = 60 * length.minutes - (time.monotonic() - started_at)
-    reserved = validation_seconds + _FINISHING_SECONDS
-    if seconds - reserved < step_seconds:
-        raise InputError(
-            "--minutes must leave time to train",
-            f"{length.minutes:g} minutes, of which {max(seconds, 0):.0f} s are left after preparing the text",
-            "Give more minutes, or prepare the corpus beforehand with bertsmith prepare.",
-        )
-    return StepBudget(max(1, int((seconds - reserved) / step_seconds)), seconds=seconds, reserved_seconds=reserved)
-
-
-def _versions() -> dict[str, Any]:
-    return {
-        "versions": {
-            "bertsmith": bertsmith.__version__,
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "tokenizers": tokenizers.__version__,
-            "python": platform.python_version(),
-        }
-    }
 
 
 def _facts(corpus: Corpus, tokenizer: Tokenizer) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What recipes give back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ class Run:
     metrics: dict[str, float]
     """The last validation."""
     context_free_loss: float | None
-    """Loss of guessing by word frequency alone on the same validation text, in nats."""
+    """Loss of guessing by word frequency alone on the same validation text, in nats; None without such a text."""
     already_finished: bool = False
+    evaluation: dict[str, Any] = field(default_factory=dict)
+    """Of a fine-tuning, what the last validation found in detail; empty otherwise."""
 
 
 @dataclass(frozen=True)

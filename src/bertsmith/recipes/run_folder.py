@@ -5,17 +5,27 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import tomli_w
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, remove_leftovers, write_file
-from bertsmith.recipes.options import PretrainConfig, read_settings
+from bertsmith.recipes.options import read_settings
 
 _RUN = "run.toml"
 _FREE = ("runtime",)
 """Settings that a resume may change."""
+
+
+@runtime_checkable
+class RunConfig(Protocol):
+    """What decides a run."""
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """Plain values from which the same run can be begun again."""
+        ...
 
 
 class RunFolder:
@@ -29,7 +39,7 @@ class RunFolder:
         InputError: if the folder holds another run, or anything else.
     """
 
-    def __init__(self, path: Path, config: PretrainConfig) -> None:
+    def __init__(self, path: Path, config: RunConfig) -> None:
         self.path = path
         self._config = config
         if path.exists() and not path.is_dir():
@@ -75,6 +85,11 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def evaluation(self) -> Path:
+        """What the last validation of a fine-tuning found in detail."""
+        return self.path / "evaluation.json"
+
+    @property
     def is_finished(self) -> bool:
         """Whether the run has left its model."""
         return (self.model / MANIFEST).is_file()
@@ -99,7 +114,7 @@ class RunFolder:
         try:
             yield
         except InputError:
-            if is_new and not any(self.checkpoints.glob("step-*")):
+            if is_new and not any(self.path.rglob("checkpoints/step-*")):
                 shutil.rmtree(self.path, ignore_errors=True)
                 if stood:
                     self.path.mkdir()

@@ -1,19 +1,26 @@
-"""Completions while a model trains: the same few validation sentences each time, with one word hidden."""
+"""Completions while a model trains: the same few validation sentences each time, with one word hidden or cut short."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
+from jaxtyping import Int
 
 from bertsmith.batches.sequence_format import SequenceFormat
 from bertsmith.corpus.corpus import Split
+from bertsmith.engine.device import Device
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.inference.fill import FillPredictor
+from bertsmith.inference.generate import generate
 from bertsmith.inference.running import TokenWindow
+from bertsmith.model.heads import Model
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _NUM_LINES = 3
 _FEWEST_TOKENS, _MOST_TOKENS = 6, 24
 _NUM_COMPLETIONS = 3
+_NUM_WRITTEN = 16
 
 
 @dataclass(frozen=True)
@@ -55,14 +62,50 @@ class Sampler:
         return shown
 
 
-def _choose_lines(split: Split, tokenizer: Tokenizer, sequence_format: SequenceFormat) -> list[_Line]:
+class WritingSampler:
+    """Shows how a causal model writes on, greedily, from the beginnings of sentences that it never trained on.
+
+    Args:
+        split: validation text.
+        model: the model in training.
+        tokenizer: its tokenizer.
+        device: where it runs.
+    """
+
+    def __init__(self, split: Split, model: Model, tokenizer: Tokenizer, device: Device) -> None:
+        self._model, self._tokenizer, self._device = model, tokenizer, device
+        sentences = islice(_sentences(split, random_stream(0, "samples")), _NUM_LINES)
+        self._prompts = [tokenizer.decode(ids[:_FEWEST_TOKENS]).strip() for ids in sentences]
+
+    def __call__(self) -> list[str]:
+        """One line a sentence: its beginning, and what the model writes behind it."""
+        written = [
+            generate(
+                self._model,
+                self._tokenizer,
+                prompt,
+                device=self._device,
+                max_new_tokens=_NUM_WRITTEN,
+                temperature=0.0,
+            )
+            for prompt in self._prompts
+        ]
+        return [f"{prompt}  →  {found.continuation}" for prompt, found in zip(self._prompts, written, strict=True)]
+
+
+def _sentences(split: Split, stream: np.random.Generator) -> Iterator[Int[np.ndarray, " tokens"]]:
+    """Sentences of a fitting length, in random order."""
     starts = np.asarray(split.sentence_starts)
     lengths = np.diff(starts)
     fitting = np.flatnonzero((lengths >= _FEWEST_TOKENS) & (lengths <= _MOST_TOKENS))
+    for sentence in stream.permutation(fitting)[: 20 * _NUM_LINES]:
+        yield split.tokens(int(starts[sentence]), int(starts[sentence + 1]))
+
+
+def _choose_lines(split: Split, tokenizer: Tokenizer, sequence_format: SequenceFormat) -> list[_Line]:
     stream = random_stream(0, "samples")
     lines: list[_Line] = []
-    for sentence in stream.permutation(fitting)[: 20 * _NUM_LINES]:
-        ids = split.tokens(int(starts[sentence]), int(starts[sentence + 1])).astype(np.int64)
+    for ids in _sentences(split, stream):
         places = _whole_words(ids, tokenizer)
         if len(places) and len(lines) < _NUM_LINES:
             lines.append(_line(ids, int(stream.choice(places)), tokenizer, sequence_format))

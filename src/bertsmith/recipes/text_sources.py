@@ -11,6 +11,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, new_folder
 from bertsmith.text.documents import Document, TextConfig, read_documents
 from bertsmith.tokenization.config import TokenizerConfig
+from bertsmith.tokenization.domain_words import domain_words
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.tokenization.training import VocabularyTooLarge, train_tokenizer
 
@@ -53,6 +54,27 @@ def tokenizer_for(files: Sequence[Path], text: TextConfig, config: TokenizerConf
     with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
         tokenizer.save(temporary)
     return tokenizer
+
+
+def extended_tokenizer(
+    tokenizer: Tokenizer, files: Sequence[Path], text: TextConfig, count: int, folder: Path
+) -> Tokenizer:
+    """The tokenizer that stands in `folder`, or `tokenizer` with words of the files added and written there.
+
+    Args:
+        tokenizer: of the model that is adapted.
+        files: the domain's text.
+        text: how the files are read.
+        count: how many words, those that save the most pieces.
+        folder: where the extended tokenizer belongs.
+    """
+    if (folder / MANIFEST).is_file():
+        return Tokenizer.from_folder(folder)
+    words = domain_words(tokenizer, (document.text for document in read_documents(files, text)), count)
+    extended = tokenizer.with_words(words)
+    with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
+        extended.save(temporary)
+    return extended
 
 
 def prepare_files(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 _WIDTH = 860
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 40
@@ -65,6 +66,19 @@ def line_chart(curves: Sequence[Curve], *, x_label: str, y_label: str, height: i
         if curve.points
     )
     return f'{"".join(parts)}<p class="legend">{escape(y_label)}: {legend}</p>'
+
+
+def loss_curves(log: Sequence[dict[str, Any]]) -> list[Curve]:
+    """The loss in training and in validation, out of the entries of a run's log."""
+    train = [(float(entry["step"]), entry["loss"]) for entry in log if entry["kind"] == "train"]
+    validation = [(float(entry["step"]), entry["loss"]) for entry in log if entry["kind"] == "validation"]
+    return [Curve("training", train, "--train"), Curve("validation", validation, "--validation")]
+
+
+def rate_chart(log: Sequence[dict[str, Any]]) -> str:
+    """The learning rate over a run."""
+    rates = [(float(entry["step"]), entry["learning_rate"]) for entry in log if entry["kind"] == "train"]
+    return line_chart([Curve("learning rate", rates, "--train")], x_label="step", y_label="rate", height=160)
 
 
 def _ticks(lowest: float, highest: float) -> list[float]:

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from bertsmith.folders.formats import published_class
 from bertsmith.model.config import ModelConfig
+
+_PIPELINES = {"bert": "fill-mask", "gpt": "text-generation", "elmo": "feature-extraction"}
+_TITLES = {"bert": "A BERT encoder", "gpt": "A causal language model (GPT)", "elmo": "An ELMo of LSTMs"}
 
 
 def model_card(config: ModelConfig, *, objective: str, max_length: int, record: dict[str, Any]) -> str:
@@ -16,16 +20,18 @@ def model_card(config: ModelConfig, *, objective: str, max_length: int, record: 
     """
     encoder, heads = config.encoder, config.heads
     metrics = record.get("metrics", {})
+    kind = "elmo" if encoder.family == "elmo" else "gpt" if encoder.causal else "bert"
     lines = [
         "---",
-        "library_name: transformers",
-        "pipeline_tag: fill-mask",
-        "tags: [bert, bertsmith]",
+        f"library_name: {'bertsmith' if kind == 'elmo' else 'transformers'}",
+        f"pipeline_tag: {_PIPELINES[kind]}",
+        f"tags: [{kind}, bertsmith]",
         "---",
         "",
-        "# A BERT encoder, pre-trained from raw text",
+        f"# {_TITLES[kind]}, pre-trained from raw text",
         "",
-        f"{encoder.num_hidden_layers} layers, hidden size {encoder.hidden_size}, {encoder.num_attention_heads} heads, "
+        f"{encoder.num_hidden_layers} layers, hidden size {encoder.hidden_size}, "
+        f"{'' if kind == 'elmo' else f'{encoder.num_attention_heads} heads, '}"
         f"{encoder.vocab_size:,} pieces, sequences of at most {max_length} tokens. Objective: {objective}.",
         "",
         "| | |",
@@ -37,8 +43,11 @@ def model_card(config: ModelConfig, *, objective: str, max_length: int, record: 
     ]
     if (context_free := record.get("context_free_loss")) is not None:
         lines.append(f"| loss of guessing by frequency alone | {context_free:.4f} |")
-    lines += ["", "## Use", "", "```python", *_usage(heads.as_published), "```", ""]
-    if not heads.as_published:
+    published = published_class(config) is not None
+    lines += ["", "## Use", "", "```python", *_usage(kind, published), "```", ""]
+    if kind == "elmo":
+        lines += ["No class in transformers computes this model; its weights have bertsmith's own names.", ""]
+    elif not published:
         lines += [
             f"Its head over the vocabulary (`{heads.mlm_head}`, reading `{heads.mlm_head_input}`) has no class in "
             "transformers. So `config.json` names the encoder alone, and the head lies in "
@@ -54,8 +63,15 @@ def model_card(config: ModelConfig, *, objective: str, max_length: int, record: 
     return "\n".join(lines)
 
 
-def _usage(as_published: bool) -> list[str]:
-    if as_published:
+def _usage(kind: str, published: bool) -> list[str]:
+    if kind == "gpt":
+        return ["import bertsmith", 'bertsmith.generate("PATH", "How a text begins")']
+    if kind == "elmo":
+        return [
+            "import bertsmith",
+            'bertsmith.finetune("classify", "train.csv", model="PATH", out="my-classifier")',
+        ]
+    if published:
         return [
             "from transformers import pipeline",
             'fill = pipeline("fill-mask", model="PATH")',

@@ -1,18 +1,23 @@
 """Characters and lines out of files: decompressed, decoded as UTF-8 whatever the locale, and streamed.
 
+Another encoding is taken only where a person names it.
+
 Line ends are ``\\n``, ``\\r\\n`` and ``\\r``, and nothing else; all come out as ``\\n``. A byte order mark at the
 start of a file is removed. What is wrong with a file is told with its name, its line, and for a bad byte its offset.
 """
 
+import codecs
 import contextlib
+import encodings.aliases
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.errors import InputError, near_match
 
 MAX_RECORD_CHARACTERS = 16 * 1024 * 1024
 """The longest line of a .jsonl file, and the longest field of a .csv or .tsv file: both must be held whole."""
@@ -27,6 +32,10 @@ class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
     def read1(self, size: int, /) -> bytes: ...
+
+
+class NotUtf8(InputError):
+    """A file holds bytes that are no UTF-8: it may be text in another encoding."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,16 @@ def refuse_binary(path: Path) -> None:
         _refuse_binary_start(path, file.read(_PROBE_BYTES))
 
 
-def decoded_chunks(path: Path) -> Iterator[str]:
+def decoded_chunks(path: Path, encoding: str = "utf-8") -> Iterator[str]:
     """The characters of a file in pieces of bounded size, with ``\\n`` for every line end.
 
     Raises:
-        InputError: for a byte that is not UTF-8, a damaged or cut-off compressed file, or a binary file.
+        InputError: for a byte that is not of the encoding, a damaged or cut-off compressed file, a binary file, or an
+            encoding that is not known.
     """
+    if (name := _known_encoding(encoding)) != "utf-8":
+        yield from _chunks_in(path, name)
+        return
     with _opened(path) as file:
         rest, rest_offset, line = b"", 0, 1
         with _damage_located(path, line):
@@ -81,14 +94,14 @@ def decoded_chunks(path: Path) -> Iterator[str]:
             is_end = not chunk
 
 
-def line_pieces(path: Path) -> Iterator[LinePiece]:
+def line_pieces(path: Path, encoding: str = "utf-8") -> Iterator[LinePiece]:
     """The lines of a file, those that are long in pieces of bounded size.
 
     Raises:
         InputError: as `decoded_chunks`.
     """
     number, open_line = 1, False
-    for chunk in decoded_chunks(path):
+    for chunk in decoded_chunks(path, encoding):
         *whole, last = chunk.split("\n")
         for text in whole:
             yield LinePiece(text, number, ends=True)
@@ -102,7 +115,7 @@ def line_pieces(path: Path) -> Iterator[LinePiece]:
         yield LinePiece("", number, ends=True)
 
 
-def whole_lines(path: Path) -> Iterator[tuple[int, str]]:
+def whole_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Number and text of every line, without its end.
 
     Raises:
@@ -110,7 +123,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     parts: list[str] = []
     size = 0
-    for piece in line_pieces(path):
+    for piece in line_pieces(path, encoding):
         parts.append(piece.text)
         size += len(piece.text)
         if size > MAX_RECORD_CHARACTERS:
@@ -127,6 +140,41 @@ def whole_lines(path: Path) -> Iterator[tuple[int, str]]:
 def with_plain_line_ends(text: str) -> str:
     """`text` with ``\\n`` for ``\\r\\n`` and ``\\r``."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        "".encode(name)  # Which refuses a codec that is none of text.
+        return codecs.lookup(name).name
+    except LookupError:
+        near = near_match(name.lower(), {*encodings.aliases.aliases, *encodings.aliases.aliases.values()})
+        raise InputError(
+            "--encoding must be an encoding that Python knows",
+            name,
+            f"Did you mean {near}?" if near else "For example: latin-1, cp1252, utf-16.",
+        ) from None
+
+
+def _chunks_in(path: Path, encoding: str) -> Iterator[str]:
+    """`decoded_chunks` for an encoding that was named."""
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+    line, is_end = 1, False
+    with _opened(path) as file:
+        while not is_end:
+            with _damage_located(path, line):
+                chunk = file.read1(_CHUNK_BYTES)
+            is_end = not chunk
+            try:
+                text = decoder.decode(chunk, final=is_end)
+            except UnicodeError as error:
+                raise InputError(
+                    "Text must be in the encoding that was named",
+                    f"{path}, from line {line} on no {encoding} ({error})",
+                    "Name another with --encoding.",
+                ) from None
+            line += text.count("\n")
+            if text:
+                yield text
 
 
 @contextlib.contextmanager
@@ -169,7 +217,7 @@ def _refuse_binary_start(path: Path, start: bytes) -> None:
     if b"\0" not in start and not start.startswith(_UTF16_MARKS):
         return
     if start.startswith(_UTF16_MARKS):
-        raise InputError("Text must be UTF-8", f"{path}, in UTF-16", _re_encoding(path, "UTF-16"))
+        raise NotUtf8("Text must be UTF-8", f"{path}, in UTF-16", _re_encoding(path, "UTF-16"))
     raise InputError(
         "Text must be UTF-8 without NUL bytes",
         f"{path}, a binary file (NUL byte at offset {start.index(0)})",
@@ -197,7 +245,7 @@ def _decode(data: bytes, path: Path, offset: int, line: int) -> str:
         return with_plain_line_ends(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line += with_plain_line_ends(data[: error.start].decode("utf-8")).count("\n")
-        raise InputError(
+        raise NotUtf8(
             "Text must be UTF-8",
             f"{path}, line {line}, with the byte 0x{data[error.start]:02X} at offset {offset + error.start}",
             _re_encoding(path, "ENCODING"),

@@ -71,7 +71,7 @@ def separated_rows(path: Path, column: str | None, *, delimiter: str) -> Iterato
     Raises:
         InputError: for a missing header or column, or a row with more or fewer fields than the header.
     """
-    rows = _separated(path, delimiter, quoting=delimiter != "\t" or _is_quoted(path))
+    rows = _separated(path, delimiter, quoting=quotes_are_quoting(path, delimiter))
     _, header = next(rows, (0, []))
     if not header:
         return
@@ -124,10 +124,16 @@ def _value_type(pa: Any, kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _separated(path: Path, delimiter: str, *, quoting: bool) -> Iterator[tuple[int, list[str]]]:
-    """Line number (of its first line) and fields of every row that is not empty, the header first."""
+def separated_fields(
+    path: Path, delimiter: str, *, quoting: bool, encoding: str = "utf-8"
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number (of its first line) and fields of every row that is not empty, however many fields it has.
+
+    Raises:
+        InputError: for quotes that do not come in pairs, which leave no way to tell the rows that follow.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_CHARACTERS))
-    lines = (f"{line}\n" for _, line in whole_lines(path))
+    lines = (f"{line}\n" for _, line in whole_lines(path, encoding))
     reader = csv.reader(
         lines,
         delimiter=delimiter,
@@ -135,7 +141,7 @@ def _separated(path: Path, delimiter: str, *, quoting: bool) -> Iterator[tuple[i
         quotechar='"' if quoting else None,
         strict=True,
     )
-    width, first_line = 0, 1
+    first_line = 1
     while True:
         try:
             row = next(reader, None)
@@ -146,25 +152,45 @@ def _separated(path: Path, delimiter: str, *, quoting: bool) -> Iterator[tuple[i
         if row is None:
             return
         if row:
-            width = width or len(row)
-            if len(row) != width:
-                received = f"{len(row)} fields where the header has {width}"
-                raise _bad_row(path, f"line {first_line}", received, "the header's number of fields in every row")
             yield first_line, row
         first_line = reader.line_num + 1
 
 
-def _is_quoted(path: Path) -> bool:
-    """Whether the first rows, read with quoting, have the header's columns and begin with a quote somewhere."""
-    plain = itertools.islice(whole_lines(path), _SAMPLE_ROWS)
+def ragged_row(path: Path, line: int, num_fields: int, width: int) -> InputError:
+    """The error for a row with another number of fields than the header."""
+    received = f"{num_fields} fields where the header has {width}"
+    return _bad_row(path, f"line {line}", received, "the header's number of fields in every row")
+
+
+def quotes_are_quoting(path: Path, delimiter: str, encoding: str = "utf-8") -> bool:
+    """Whether quotes in a separated file hold fields together; in a .tsv file they are often plain characters.
+
+    There they are taken for quoting only where some field begins with one, and the first rows, read with quoting, have
+    the header's columns.
+    """
+    if delimiter != "\t":
+        return True
+    plain = itertools.islice(whole_lines(path, encoding), _SAMPLE_ROWS)
     if not any(field.startswith('"') for _, line in plain for field in line.split("\t")):
         return False
     try:
-        for _ in itertools.islice(_separated(path, "\t", quoting=True), _SAMPLE_ROWS):
+        for _ in itertools.islice(_separated(path, "\t", quoting=True, encoding=encoding), _SAMPLE_ROWS):
             pass
     except InputError:
         return False
     return True
+
+
+def _separated(
+    path: Path, delimiter: str, *, quoting: bool, encoding: str = "utf-8"
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a file in which every row has as many fields as the first, the header."""
+    width = 0
+    for line, row in separated_fields(path, delimiter, quoting=quoting, encoding=encoding):
+        width = width or len(row)
+        if len(row) != width:
+            raise ragged_row(path, line, len(row), width)
+        yield line, row
 
 
 def _text_column(path: Path, columns: Sequence[str], texts: Sequence[str]) -> str:

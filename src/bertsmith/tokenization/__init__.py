@@ -1,6 +1,7 @@
 """Training, loading, saving and running tokenizers, with offsets into the original text."""
 
 from bertsmith.tokenization.config import TokenizerConfig
+from bertsmith.tokenization.domain_words import domain_words
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.report import PieceCounts, TokenizerReport, report
 from bertsmith.tokenization.summary import TrainingSummary
@@ -14,6 +15,7 @@ __all__ = [
     "TokenizerConfig",
     "TokenizerReport",
     "TrainingSummary",
+    "domain_words",
     "report",
     "train_tokenizer",
 ]

@@ -1,10 +1,12 @@
 """Long texts in pieces of bounded length."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 _MAX_CHUNK_CHARACTERS = 100_000
 _SEARCHED_CHARACTERS = 1000
+_MAX_COUNTED_CHARACTERS = 4_000_000
 _SPACE = re.compile(r"\s")
 
 
@@ -18,6 +20,22 @@ def chunks(texts: Iterable[str]) -> Iterator[str]:
                 end = _last_space(text, start, end)
             yield text[start:end]
             start = end
+
+
+def counted_words(texts: Iterable[str]) -> Iterator[Counter[str]]:
+    """Words parted by whitespace and how often each came, for one long stretch of text after the other.
+
+    What is done once for each word is far less than the text.
+    """
+    words: Counter[str] = Counter()
+    num_characters = 0
+    for text in chunks(texts):
+        words.update(text.split())
+        num_characters += len(text)
+        if num_characters >= _MAX_COUNTED_CHARACTERS:
+            yield words
+            words, num_characters = Counter(), 0
+    yield words
 
 
 def _last_space(text: str, start: int, end: int) -> int:

@@ -1,36 +1,34 @@
 """Tokenizer folders in the Hugging Face layout: what is read, what is written."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer as LibraryTokenizer
-from tokenizers import decoders, models, normalizers, pre_tokenizers
+from tokenizers import models
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_file, write_json
 from bertsmith.tokenization.config import TokenizerConfig
-from bertsmith.tokenization.pipeline import ROLES, build_layout
+from bertsmith.tokenization.folder_settings import SETTINGS, FolderSettings
+from bertsmith.tokenization.pipeline import ROLES
+from bertsmith.tokenization.sentencepiece_file import from_sentencepiece
 from bertsmith.tokenization.summary import TrainingSummary
+from bertsmith.tokenization.vocabulary_files import from_merges, from_pieces
 
 TOKENIZER = "tokenizer.json"
-SETTINGS = "tokenizer_config.json"
-SPECIALS = "special_tokens_map.json"
 VOCABULARY = "vocab.txt"
+_BYTE_VOCABULARY = "vocab.json"
+_MERGES = "merges.txt"
+_BPE_CODES = "bpe.codes"
+# The file of a SentencePiece model, and the family that it is taken for where the folder does not say.
+_SENTENCEPIECE = {"spiece.model": "albert", "sentencepiece.bpe.model": "xlm-roberta"}
+_SENTENCEPIECE_FAMILIES = ("albert", "xlm-roberta", "camembert")
 _OURS = "bertsmith"
-# Names used where a folder does not say: BERT's, then RoBERTa's and ALBERT's.
-_USUAL = {
-    "unk": ("[UNK]", "<unk>"),
-    "sep": ("[SEP]", "</s>"),
-    "pad": ("[PAD]", "<pad>"),
-    "cls": ("[CLS]", "<s>"),
-    "mask": ("[MASK]", "<mask>"),
-}
 # What `transformers` reads besides the special tokens, and a folder keeps when it is loaded and saved again.
 _KEPT = ("model_input_names", "padding_side", "truncation_side", "clean_up_tokenization_spaces")
 _LONGEST = 10**9  # `transformers` writes a huge number where no length is known.
-_MAKE = "Point to a folder with tokenizer.json or vocab.txt, or train one with `bertsmith tokenizer train`."
+_MAKE = "Point to a tokenizer's folder, or train one with `bertsmith tokenizer train`."
 
 
 @dataclass(frozen=True)
@@ -55,35 +53,63 @@ class TokenizerParts:
 
 
 def read_folder(path: Path) -> TokenizerParts:
-    """Read a tokenizer folder, a tokenizer.json or a vocab.txt.
+    """Read a tokenizer folder, or a vocabulary file of one; where there is a tokenizer.json it is the one that counts.
 
     Raises:
-        InputError: if there is no tokenizer at `path`, or one of its files is damaged.
+        InputError: if there is no tokenizer at `path`, one of its files is damaged, or it is of a kind that needs its
+            own program.
     """
     folder = path if path.is_dir() else path.parent
-    settings = _read_json(folder / SETTINGS)
-    if path.is_file():
-        library = _from_vocabulary(path, settings) if path.suffix == ".txt" else _from_json(path)
-    elif (path / TOKENIZER).is_file():
-        library = _from_json(path / TOKENIZER)
-    elif (path / VOCABULARY).is_file():
-        library = _from_vocabulary(path / VOCABULARY, settings)
-    else:
-        raise InputError(f"A tokenizer folder holds {TOKENIZER} or {VOCABULARY}", f"{path} without them", _MAKE)
+    settings = FolderSettings.read(folder)
+    library = _read_library(path, settings)
     library.no_truncation()
     library.no_padding()
-    length = settings.get("model_max_length")
-    ours = settings.get(_OURS)
+    said = settings.settings
+    length = said.get("model_max_length")
+    ours = said.get(_OURS)
     ours = ours if isinstance(ours, dict) else {}
     where = str(folder / SETTINGS)
     return TokenizerParts(
         library=library,
-        special_tokens=_special_tokens(library, {**_read_json(folder / SPECIALS), **settings}),
+        special_tokens=settings.roles(library.get_vocab(with_added_tokens=True)),
         model_max_length=int(length) if isinstance(length, int | float) and 0 < length < _LONGEST else None,
         config=TokenizerConfig.parse(ours["config"], where=where) if "config" in ours else None,
         summary=TrainingSummary.parse(ours["training"], where=where) if "training" in ours else None,
-        settings={key: settings[key] for key in _KEPT if key in settings},
+        settings={key: said[key] for key in _KEPT if key in said},
     )
+
+
+def _read_library(path: Path, settings: FolderSettings) -> LibraryTokenizer:
+    if path.is_dir():
+        names = (TOKENIZER, VOCABULARY, _BYTE_VOCABULARY, *_SENTENCEPIECE)
+        file = next((path / name for name in names if (path / name).is_file()), path)
+    else:
+        file = path
+    if not file.is_file():
+        named = f"{TOKENIZER}, {VOCABULARY}, {_BYTE_VOCABULARY} with {_MERGES}, or {' or '.join(_SENTENCEPIECE)}"
+        raise InputError(f"A tokenizer folder holds {named}", f"{path} without them", _MAKE)
+    if file.suffix == ".txt":
+        if (file.parent / _BPE_CODES).is_file():
+            raise InputError(
+                f"{file.name} is read as the tokenizer of bert", f"{_BPE_CODES} beside it", "Save its tokenizer.json."
+            )
+        settings = settings.of_family(file.name, ("bert",))
+        library = from_pieces(file, settings)
+        settings.declare(library)
+    elif file.name == _BYTE_VOCABULARY:
+        if not (file.parent / _MERGES).is_file():
+            raise InputError(f"{file.name} needs {_MERGES} beside it", file.parent, "Get both files.")
+        settings = settings.of_family(file.name, ("roberta",))
+        library = from_merges(file, file.parent / _MERGES, settings)
+        settings.declare(library)
+    elif file.suffix == ".model":
+        default = _SENTENCEPIECE.get(file.name, "albert")
+        settings = settings.of_family(file.name, _SENTENCEPIECE_FAMILIES, default)
+        library, controls = from_sentencepiece(file, settings)
+        settings.declare(library, controls)
+    else:
+        library = _from_json(file)
+    return library
 
 
 def write_folder(folder: Path, parts: TokenizerParts) -> None:
@@ -136,61 +162,3 @@ def _from_json(path: Path) -> LibraryTokenizer:
         return LibraryTokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # The library raises bare exceptions.
         raise InputError(f"{path.name} must hold a tokenizer", f"{path} ({error})", _MAKE) from error
-
-
-def _from_vocabulary(path: Path, settings: dict[str, Any]) -> LibraryTokenizer:
-    """BERT's own tokenizer over a bare list of pieces."""
-    try:
-        pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name} must hold one piece a line in UTF-8", f"{path} ({error})", _MAKE) from error
-    vocabulary = {piece.rstrip("\r"): number for number, piece in enumerate(pieces)}
-    names = {role: _name(settings.get(f"{role}_token")) or _USUAL[role][0] for role in ROLES}
-    for role in ("unk", "cls", "sep"):
-        if names[role] not in vocabulary:
-            raise InputError(f"{path.name} must hold {names[role]}", f"{len(vocabulary)} pieces without it", _MAKE)
-    library = LibraryTokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
-    library.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-        strip_accents=settings.get("strip_accents"),
-        lowercase=settings.get("do_lower_case", True),
-    )
-    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    library.decoder = decoders.WordPiece(prefix="##")
-    library.add_special_tokens([names[role] for role in ROLES if names[role] in vocabulary])
-    cls, sep = names["cls"], names["sep"]
-    library.post_processor = build_layout((cls, vocabulary[cls]), (sep, vocabulary[sep]), doubled=False)
-    return library
-
-
-def _special_tokens(library: LibraryTokenizer, named: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for role in ROLES:
-        key = f"{role}_token"
-        # A folder that says null has no such token; one that says nothing may have a usual one.
-        candidates = (_name(named[key]),) if key in named else _USUAL[role]
-        for token in candidates:
-            if token is not None and library.token_to_id(token) is not None:
-                found[role] = token
-                break
-    return found
-
-
-def _name(value: Any) -> str | None:
-    content = value.get("content") if isinstance(value, dict) else value
-    return content if isinstance(content, str) else None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(
-            f"{path.name} must hold JSON", f"{path} ({error})", "The file is damaged: get it anew."
-        ) from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path.name} must hold a JSON object", path, "The file is damaged: get it anew.")
-    return value

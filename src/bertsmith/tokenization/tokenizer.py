@@ -3,24 +3,24 @@
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
-from jaxtyping import Bool
-from tokenizers import Encoding as LibraryEncoding
+from jaxtyping import Bool, Int
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.tokenization.added_words import added_words, decode, normal_words, with_words
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.folder import TokenizerParts, read_folder, write_folder
-from bertsmith.tokenization.pieces import continuing_pieces
+from bertsmith.tokenization.layout import Layout
+from bertsmith.tokenization.pieces import WORD_MARK, WordBounds, space_mark, word_bounds
 from bertsmith.tokenization.summary import TrainingSummary
 from bertsmith.tokenization.views import View
 
@@ -38,9 +38,7 @@ class Tokenizer:
         self._parts = parts
         self._library = parts.library
         self._vocabulary = self._library.get_vocab(with_added_tokens=True)
-        self._layout = LibraryTokenizer(models.WordLevel({"": 0}, unk_token=""))
-        self._layout.post_processor = self._library.post_processor
-        self._layout_lock = threading.Lock()
+        self._layout = Layout(self._library.post_processor)
 
     @classmethod
     def from_folder(cls, path: str | Path) -> "Tokenizer":
@@ -51,16 +49,26 @@ class Tokenizer:
         """
         return cls(read_folder(Path(path)))
 
-    def save(self, folder: str | Path, *, max_length: int | None = None) -> None:
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        max_length: int | None = None,
+        long_texts: Literal["head", "tail"] | None = None,
+    ) -> None:
         """Write the files that `AutoTokenizer` and `from_folder` read.
 
         Args:
             folder: made where it is missing.
             max_length: the longest input of the model in tokens, kept as ``model_max_length``; None keeps what the
                 tokenizer was loaded with.
+            long_texts: which part of a longer one is kept, as ``truncation_side``; None keeps what was loaded.
         """
         length = max_length if max_length is not None else self.model_max_length
-        write_folder(Path(folder), replace(self._parts, model_max_length=length))
+        settings = self._parts.settings
+        if long_texts is not None:
+            settings = settings | {"truncation_side": "left" if long_texts == "tail" else "right"}
+        write_folder(Path(folder), replace(self._parts, model_max_length=length, settings=settings))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = self._parts
@@ -87,6 +95,11 @@ class Tokenizer:
     def model_max_length(self) -> int | None:
         """The longest input in tokens, or None where the folder does not say."""
         return self._parts.model_max_length
+
+    @property
+    def long_texts(self) -> Literal["head", "tail"]:
+        """Which part of a text the model was trained on where it is too long, from the folder's ``truncation_side``."""
+        return "tail" if self._parts.settings.get("truncation_side") == "left" else "head"
 
     @cached_property
     def vocab_size(self) -> int:
@@ -136,10 +149,60 @@ class Tokenizer:
         declared = {number for number, token in added.items() if token.special}
         return frozenset(declared | {self._vocabulary[token] for token in self._parts.special_tokens.values()})
 
-    @cached_property
+    @property
+    def has_word_bounds(self) -> bool:
+        """Whether the pieces tell where words begin. Where they don't, `continues_word` is False throughout."""
+        return self._word_bounds.known
+
+    @property
     def continues_word(self) -> Bool[np.ndarray, " vocabulary"]:
-        """True for each id whose piece can only go on with a word that another piece began."""
-        return continuing_pieces(self._library, self.vocab_size, self.special_ids)
+        """True for each id whose piece goes on with a word, if one stands before it; see `word_starts`."""
+        return self._word_bounds.continues
+
+    def word_starts(self, token_ids: Int[np.ndarray, " tokens"]) -> Bool[np.ndarray, " tokens"]:
+        """True for each token that begins a word of its own, or is a control token.
+
+        Without the text this is all there is to go by: punctuation parts words, and a digit does not end a word.
+
+        Args:
+            token_ids: ids of one stretch of text, control tokens among them or not.
+        """
+        return self._word_bounds.starts(token_ids)
+
+    @property
+    def added_words(self) -> tuple[str, ...]:
+        """Words that were added to the vocabulary, in the order of their ids."""
+        return tuple(self._added_words)
+
+    def with_words(self, words: Sequence[str]) -> "Tokenizer":
+        """A tokenizer that also has these words as whole pieces, for text of another domain; this one stays as it is.
+
+        Old entries keep their ids, and the new ones follow from `vocab_size` on in the order given. A word is found
+        where it stands whole, never within another, in the case and form that the normaliser leaves it.
+
+        Args:
+            words: letters and digits; each must be more than one piece now, or unknown. `word_pieces` tells.
+
+        Raises:
+            InputError: if one is no word, comes twice, or is one piece already.
+        """
+        words = normal_words(self._library, words)
+        whole = [
+            word
+            for word, pieces in zip(words, self.word_pieces(words), strict=True)
+            if len(pieces) == 1 and pieces[0] != self.unk_id
+        ]
+        if whole:
+            raise InputError("A word to add must be more than one piece", ", ".join(whole[:5]), "Leave it out.")
+        return Tokenizer(with_words(self._parts, words, first_id=self.vocab_size))
+
+    def normalize(self, text: str) -> str:
+        """The text as the tokenizer's normaliser leaves it, before it is cut into words."""
+        return text if self._library.normalizer is None else self._library.normalizer.normalize_str(text)
+
+    def word_pieces(self, words: Sequence[str]) -> list[list[int]]:
+        """Ids of the pieces that each word is cut into where a space stands before it, as in running text."""
+        return self.piece_ids([f" {word}" for word in words])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -156,7 +219,7 @@ class Tokenizer:
         piece = self._library.id_to_token(token_id) if token_id >= 0 else None
         if piece is None:
             raise InputError(f"A token id lies in [0, {self.vocab_size})", token_id, "Was another tokenizer used?")
-        return piece
+        return piece.removeprefix(WORD_MARK)
 
     def tokens(self, token_ids: Sequence[int] | np.ndarray) -> list[str]:
         """The pieces with these ids."""
@@ -164,11 +227,16 @@ class Tokenizer:
 
     def token_id(self, piece: str) -> int | None:
         """The id of a piece, or None where the vocabulary lacks it."""
-        return self._vocabulary.get(piece)
+        return self._vocabulary.get(piece, self._added_words.get(piece))
 
     def decode(self, token_ids: Sequence[int] | np.ndarray, *, keep_special: bool = False) -> str:
         """Text of these ids, without special tokens unless `keep_special`."""
-        return self._library.decode([int(number) for number in token_ids], skip_special_tokens=not keep_special)
+        left_out = frozenset() if keep_special else self.special_ids
+        numbers = [number for number in map(int, token_ids) if number not in left_out]
+        mark = self._mark_of_added_words
+        if mark is None:
+            return self._library.decode(numbers, skip_special_tokens=False)
+        return decode(self._library, numbers, {number: word for word, number in self._added_words.items()}, mark)
 
     def piece_ids(self, texts: list[str]) -> list[list[int]]:
         """Ids of the bare pieces of each text: no control tokens, no offsets, at the library's full speed."""
@@ -207,47 +275,21 @@ class Tokenizer:
         results: list[Encoding] = []
         for item in texts:
             num_texts = 1 if isinstance(item, str) else 2
-            results.append(self._arrange([next(encoded) for _ in range(num_texts)], max_length))
+            bare = [next(encoded) for _ in range(num_texts)]
+            results.append(self._layout.arrange(bare, max_length, self.mask_id))
         return results
 
-    def _arrange(
-        self, sequences: list[tuple[LibraryEncoding, list[tuple[int, int]], list[int]]], max_length: int | None
-    ) -> Encoding:
-        pair = sequences[1][0] if len(sequences) > 1 else None
-        laid_out = self._lay_out(sequences[0][0], pair, max_length)
-        special = np.array(laid_out.special_tokens_mask, dtype=np.int64)
-        # Laying out keeps the number of the second text only; what else is no control token is of the first.
-        second = np.array([number == 1 for number in laid_out.sequence_ids], dtype=np.bool_)
-        sequence_ids = np.where(special == 1, -1, second.astype(np.int64))
-        offsets = np.zeros((len(sequence_ids), 2), dtype=np.int64)
-        word_ids = np.full(len(sequence_ids), -1, dtype=np.int64)
-        for number, (_, places, words) in enumerate(sequences):
-            where = np.flatnonzero(sequence_ids == number)
-            if len(where):  # Cutting leaves the beginning.
-                offsets[where] = places[: len(where)]
-                word_ids[where] = words[: len(where)]
-        token_ids = np.array(laid_out.ids, dtype=np.int64)
-        if self.mask_id is not None:
-            special[token_ids == self.mask_id] = 1
-        word_ids[special == 1] = -1
-        segment_ids = np.array(laid_out.type_ids, dtype=np.int64)
-        return Encoding(token_ids, segment_ids, special, offsets, word_ids, sequence_ids)
+    @cached_property
+    def _added_words(self) -> dict[str, int]:
+        return added_words(self._library)
 
-    def _lay_out(
-        self, first: LibraryEncoding, second: LibraryEncoding | None, max_length: int | None
-    ) -> LibraryEncoding:
-        if max_length is None:
-            with self._layout_lock:
-                self._layout.no_truncation()
-                return self._layout.post_process(first, second)
-        num_control = self._layout.num_special_tokens_to_add(second is not None)
-        if max_length < num_control:
-            raise InputError(
-                f"max_length must leave room for {num_control} control tokens", max_length, "Give a larger max_length."
-            )
-        with self._layout_lock:
-            self._layout.enable_truncation(max_length, strategy="longest_first")
-            return self._layout.post_process(first, second)
+    @cached_property
+    def _mark_of_added_words(self) -> str | None:
+        return space_mark(self._library) if self._added_words else None
+
+    @cached_property
+    def _word_bounds(self) -> WordBounds:
+        return word_bounds(self._library, self.vocab_size, self.special_ids, self.unk_id)
 
     @cached_property
     def _text_view(self) -> View:

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, pre_tokenizers, trainers
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.tokenization.chunks import chunks
+from bertsmith.tokenization.chunks import chunks, counted_words
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.folder import TokenizerParts
 from bertsmith.tokenization.pipeline import SPECIAL_TOKENS, assemble, build_normalizer, build_pre_tokenizer
@@ -18,7 +18,6 @@ from bertsmith.tokenization.summary import TrainingSummary
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _CONTINUES = "##"
-_MAX_COUNTED_CHARACTERS = 4_000_000
 # A vocabulary of single characters alone is of little use: beyond this share the rarest are left out, down to the
 # second share, as long as they make up next to nothing of the text.
 _FULL_ALPHABET_SHARE = 0.75
@@ -123,7 +122,7 @@ def _count(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> _Coun
     counts = _Counts()
     normalize = build_normalizer(config).normalize_str
     cut = build_pre_tokenizer(config.algorithm).pre_tokenize_str
-    for words in _counted_words(chunks(texts())):
+    for words in counted_words(texts()):
         for word, times in words.items():
             normal = normalize(word)
             for character in normal:
@@ -133,19 +132,6 @@ def _count(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> _Coun
     for character in [character for character in counts.characters if character.isspace()]:
         del counts.characters[character]
     return counts
-
-
-def _counted_words(texts: Iterator[str]) -> Iterator[Counter[str]]:
-    """Words parted by whitespace and how often each came: what is done once for each is far less than the text."""
-    words: Counter[str] = Counter()
-    num_characters = 0
-    for text in texts:
-        words.update(text.split())
-        num_characters += len(text)
-        if num_characters >= _MAX_COUNTED_CHARACTERS:
-            yield words
-            words, num_characters = Counter(), 0
-    yield words
 
 
 def _num_kept(ranked: list[str], counts: _Counts, config: TokenizerConfig) -> int:

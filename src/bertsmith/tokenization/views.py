@@ -6,11 +6,17 @@ from typing import Any
 
 from tokenizers import Encoding as LibraryEncoding
 from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers.normalizers import Replace
 
 from bertsmith.tokenization.offsets import Aligner, NormalizedText
+from bertsmith.tokenization.pieces import WORD_MARK, space_mark
 
 # A piece that no text can yield: line breaks part words before any vocabulary is asked.
 _HIDDEN = "\n\n{}\n\n"
+
+
+BareEncoding = tuple[LibraryEncoding, list[tuple[int, int]], list[int]]
+"""The library's encoding of a text without control tokens, the tokens' offsets, and the numbers of their words."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,7 @@ class View:
 
     Attributes:
         library: the tokenizer that gives the ids.
-        normalized: the same without a normaliser, for text that is normalised already; None where there is none.
+        normalized: the same for text that is normalised already; None where there is no normaliser.
         aligner: tells where normalised characters came from; None where there is no normaliser.
         mask_token: the mask token's text, where it acts as such.
     """
@@ -34,19 +40,24 @@ class View:
         """The view in which special tokens are text, but for `mask_token` where given."""
         state = json.loads(library.to_str())
         specials = {token["content"] for token in state["added_tokens"] if token["special"]}
-        for token in state["added_tokens"]:
-            if token["content"] == mask_token:
-                token.update(special=False, normalized=False)
         if mask_token is not None and all(token["content"] != mask_token for token in state["added_tokens"]):
             state["added_tokens"].append(_added(library, mask_token))
+        for token in state["added_tokens"]:
+            if token["content"] == mask_token:
+                # Where pieces hold the space before a word, the mask takes it too, or it would be a piece of its own.
+                eats_space = token["lstrip"] or space_mark(library) is not None
+                token.update(special=False, normalized=False, lstrip=eats_space)
         if state["model"]["type"] == "Unigram":
             _hide(state, specials - {mask_token})
         shown = _build(state)
         if library.normalizer is None:
             return cls(shown, None, None, mask_token)
-        return cls(shown, _build({**state, "normalizer": None}), Aligner(library.normalizer.normalize_str), mask_token)
+        bare = _build({**state, "normalizer": None})
+        if any(token["content"].startswith(WORD_MARK) for token in state["added_tokens"]):
+            bare.normalizer = Replace(WORD_MARK, "")  # The added words are normal already, but for their mark.
+        return cls(shown, bare, Aligner(library.normalizer.normalize_str), mask_token)
 
-    def encode(self, texts: list[str]) -> list[tuple[LibraryEncoding, list[tuple[int, int]], list[int]]]:
+    def encode(self, texts: list[str]) -> list[BareEncoding]:
         """Encode bare texts.
 
         Returns:

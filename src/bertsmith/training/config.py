@@ -12,18 +12,38 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class OptimizerConfig(Config):
-    """AdamW, without decay on biases, norms and other vectors (Loshchilov and Hutter 2019), with or without Muon."""
+    """Who updates the weights, and how far. Biases, norms and other vectors never decay.
 
+    What published models were trained with is in docs/optimizers.md.
+    """
+
+    kind: Literal["adamw", "adam_published", "lamb", "stable_adamw"] = "adamw"
+    """adamw: Loshchilov and Hutter 2019. adam_published: BERT's own, without bias correction (Devlin et al. 2019).
+    lamb: a trust ratio for each matrix, as ALBERT used it (You et al. 2020). stable_adamw: ModernBERT's, which shortens
+    the step of a weight whose gradients have become unusually large (Wortsman et al. 2023)."""
     learning_rate: Positive = 1e-3
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
+    """Share of a weight that a step takes away, times the learning rate."""
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.98
     eps: Positive = 1e-6
-    matrices: Literal["adamw", "muon"] = "adamw"
-    """Who updates the matrices inside the encoder's layers; the rest is AdamW's."""
+    """Added to the root of the mean of squares."""
+    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    """Rate of a layer as a share of the rate of the one above; heads have the full rate, embeddings the lowest."""
+    matrices: Literal["same", "muon"] = "same"
+    """Who updates the matrices inside the encoder's layers: the same as all else, or Muon (Jordan et al. 2024)."""
     muon_learning_rate: Positive = 0.02
     clip_norm: Positive = 1.0
-    """Largest norm of all gradients together; longer ones are scaled to it."""
+    """Largest norm of all gradients together; longer ones are scaled to it. inf: they stay as they are."""
+
+    @model_validator(mode="after")
+    def _kinds_fit(self) -> "OptimizerConfig":
+        if self.matrices == "muon" and self.kind in ("adam_published", "lamb"):
+            raise ValueError(
+                f"matrices=muon goes with kind adamw or stable_adamw, and kind is {self.kind}, which is there to train "
+                "as a published model was, without Muon"
+            )
+        return self
 
 
 class ScheduleConfig(Config):
@@ -58,11 +78,9 @@ class LengthConfig(Config):
         return self
 
 
-class TrainingConfig(Config):
-    """Everything about training that is not the model, the data or the length of the run."""
+class LoopConfig(Config):
+    """What the training loop is told, whatever is trained."""
 
-    batch_tokens: Count = 8192
-    """Real tokens in a step's batch, special ones included."""
     micro_batch_tokens: Count = 16384
     """Most tokens in one forward pass; a larger batch is accumulated. Memory changes, and dropout's draws."""
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -71,8 +89,17 @@ class TrainingConfig(Config):
     log_every_steps: Count = 10
     validate_every_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
     """A validation each time this share of the run has passed, and one at the end."""
-    validation_tokens: Count = 200_000
-    """Tokens of the validation part after which a validation ends: always the same ones, with the same masks."""
     checkpoint_every_minutes: Positive = 5.0
     keep_checkpoints: Count = 2
     """The newest stay, and beside them the best."""
+
+
+class TrainingConfig(LoopConfig):
+    """Everything about pre-training that is not the model, the data or the length of the run."""
+
+    batch_tokens: Count = 8192
+    """Real tokens in a step's batch, special ones included."""
+    recompute_activations: bool = False
+    """Whether a layer's inner values are made again in the backward pass and not kept: less memory, more time."""
+    validation_tokens: Count = 200_000
+    """Tokens of the validation part after which a validation ends: always the same ones, with the same masks."""

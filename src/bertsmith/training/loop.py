@@ -12,7 +12,7 @@ from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import BertsmithError, Stopped
 from bertsmith.objectives.report import Objective
 from bertsmith.tokenization.tokenizer import Tokenizer
-from bertsmith.training.config import TrainingConfig
+from bertsmith.training.config import LoopConfig
 from bertsmith.training.events import (
     CheckpointWritten,
     Event,
@@ -81,7 +81,7 @@ class TrainingLoop:
     fetch: Callable[[int, int], Sequence[Batch]]
     """From a step and the last step to that step's micro-batches; the last one bounds what is made ahead."""
     batches_per_epoch: int
-    config: TrainingConfig
+    config: LoopConfig
     device: Device
     tokenizer: Tokenizer
     checkpoints: CheckpointStore

@@ -1,51 +1,104 @@
-"""The optimizers: AdamW for everything, or Muon for the encoder's matrices beside it."""
+"""Which weight is updated how: by whom, at which rate, with decay or without."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from bertsmith.model.heads import Model
 from bertsmith.training.config import OptimizerConfig
+from bertsmith.training.moment_optimizers import Lamb, PublishedAdam, StableAdamW
+from bertsmith.training.muon import Muon
+from bertsmith.training.stacked import NUM_STACKED, num_stacked
 
 RATE_RATIO = "rate_ratio"
 """Key of a parameter group: its learning rate as a multiple of the run's."""
 
 
+class _Place(NamedTuple):
+    """What the weights of one parameter group have in common."""
+
+    by_muon: bool
+    decays: bool
+    rate_ratio: float
+    num_stacked: int
+
+
 def new_optimizer(model: Model, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """The optimizer over all weights of a model. Matrices and embeddings decay, vectors do not.
+    """The optimizer over all weights of a model that want a gradient.
 
-    With ``matrices="muon"``, the matrices inside the encoder's layers are updated by Muon (Jordan et al. 2024): the
-    momentum is made orthogonal, so that all directions of a matrix learn at the same speed. Embeddings, heads and
-    vectors stay with AdamW.
+    Matrices decay, embeddings among them, as in published BERT; biases, norms and other vectors do not. With
+    ``matrices="muon"``, the matrices inside the encoder's layers are Muon's, and all else stays with `kind`.
+
+    With a `layer_decay` below 1, a weight learns the slower the farther it is from the heads: heads at the full rate,
+    the top layer at `layer_decay` of it, each layer below at `layer_decay` of the one above, and the embeddings lowest
+    (Clark et al. 2020, ELECTRA; counted as in Bao et al. 2022, BEiT). Layers that share their weights are one layer
+    here, since they can have only one rate; so ALBERT's one group stands one step below the heads, and its embeddings
+    two. A projection that is tied to the token embedding has the embedding's rate.
     """
-    weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-    inner = {name for name, weight in weights.items() if config.matrices == "muon" and _is_inner_matrix(name, weight)}
-    rest = [weight for name, weight in weights.items() if name not in inner]
-    adamw = torch.optim.AdamW(
-        [
-            {"params": [weight for weight in rest if weight.ndim >= 2], "weight_decay": config.weight_decay},
-            {"params": [weight for weight in rest if weight.ndim < 2], "weight_decay": 0.0},
-        ],
-        lr=config.learning_rate,
-        betas=(config.beta1, config.beta2),
-        eps=config.eps,
-        fused=True,
-    )
-    if not inner:
-        return adamw
-    ratio = config.muon_learning_rate / config.learning_rate
-    matrices = [weights[name] for name in sorted(inner)]
-    muon = torch.optim.Muon(
-        [{"params": matrices, RATE_RATIO: ratio}],
-        lr=config.muon_learning_rate,
-        weight_decay=config.weight_decay,
-        adjust_lr_fn="original",
-    )
-    return _Together(adamw, muon)
+    groups: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for place, weights in _weights_by_place(model, config).items():
+        groups[place.by_muon].append(
+            {
+                "params": weights,
+                "lr": config.learning_rate * place.rate_ratio,
+                "weight_decay": config.weight_decay if place.decays else 0.0,
+                RATE_RATIO: place.rate_ratio,
+                NUM_STACKED: place.num_stacked,
+            }
+        )
+    parts: list[torch.optim.Optimizer] = []
+    if groups[False]:
+        parts.append(_adam_kind(groups[False], config))
+    if groups[True]:
+        parts.append(Muon(groups[True]))
+    return parts[0] if len(parts) == 1 else _Together(*parts)
 
 
-def _is_inner_matrix(name: str, weight: torch.Tensor) -> bool:
-    return weight.ndim == 2 and name.startswith("encoder.layers.")
+def _weights_by_place(model: Model, config: OptimizerConfig) -> dict[_Place, list[Tensor]]:
+    names = [name for name, _ in model.named_parameters()]
+    num_layers = 1 + max((_layer(name) for name in names if _in_layers(name)), default=-1)
+    places: dict[_Place, list[Tensor]] = {}
+    for name, weight in model.named_parameters():
+        if not weight.requires_grad:
+            continue
+        by_muon = config.matrices == "muon" and weight.ndim == 2 and _in_layers(name)
+        ratio = config.layer_decay ** _distance_from_top(name, num_layers)
+        place = _Place(
+            by_muon=by_muon,
+            decays=weight.ndim >= 2,
+            rate_ratio=ratio * config.muon_learning_rate / config.learning_rate if by_muon else ratio,
+            num_stacked=num_stacked(model, name),
+        )
+        places.setdefault(place, []).append(weight)
+    return places
+
+
+def _in_layers(name: str) -> bool:
+    return name.startswith("encoder.layers.")
+
+
+def _layer(name: str) -> int:
+    return int(name.split(".")[2])
+
+
+def _distance_from_top(name: str, num_layers: int) -> int:
+    if name.startswith("encoder.embeddings."):
+        return num_layers + 1
+    return num_layers - _layer(name) if _in_layers(name) else 0
+
+
+def _adam_kind(groups: list[dict[str, Any]], config: OptimizerConfig) -> torch.optim.Optimizer:
+    betas = (config.beta1, config.beta2)
+    match config.kind:
+        case "adamw":
+            return torch.optim.AdamW(groups, betas=betas, eps=config.eps, fused=True)
+        case "adam_published":
+            return PublishedAdam(groups, betas=betas, eps=config.eps)
+        case "lamb":
+            return Lamb(groups, betas=betas, eps=config.eps)
+        case "stable_adamw":
+            return StableAdamW(groups, betas=betas, eps=config.eps)
 
 
 class _Together(torch.optim.Optimizer):

@@ -7,6 +7,7 @@ import numpy as np
 
 from bertsmith.batches.batch import Batch
 from bertsmith.batches.loader import PretrainingLoader
+from bertsmith.batches.targets import MaskedTargets, TargetMaker
 from bertsmith.corpus.corpus import Split
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.pretraining import document_sentences
@@ -22,7 +23,7 @@ def loader_of(
     room: int = 30,
     batch_tokens: int = 120,
     micro_batch_tokens: int = 100_000,
-    mask_rate: float = 0.15,
+    targets: TargetMaker = MaskedTargets(MaskingConfig()),
     seed: int = 0,
 ) -> PretrainingLoader:
     single = None if pairs else document_sentences(split, room)
@@ -30,7 +31,7 @@ def loader_of(
         split,
         lambda epoch: single or sentence_pairs(split, room, random_stream(seed, "pairs", epoch)),
         made_format(),
-        masking=MaskingConfig(mask_rate=mask_rate),
+        targets=targets,
         batch_tokens=batch_tokens,
         micro_batch_tokens=micro_batch_tokens,
         seed=seed,
@@ -72,5 +73,5 @@ def content(batches: Sequence[Batch]) -> Content:
             ]
         ),
         np.concatenate([batch.target_ids[: batch.num_targets].numpy() for batch in batches]),
-        np.concatenate([[] if batch.next_sentence_labels is None else batch.next_sentence_labels for batch in batches]),
+        np.concatenate([[] if batch.pair_labels is None else batch.pair_labels for batch in batches]),
     )

@@ -7,7 +7,9 @@ import pytest
 from loader_parts import content, loader_of
 
 from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.targets import MaskedTargets
 from bertsmith.corpus.corpus import Split
+from bertsmith.examples.masking import MaskingConfig
 from bertsmith.foundation.random_streams import random_stream
 from made_corpora import made_format, made_split
 
@@ -124,7 +126,7 @@ def test_what_fills_up_a_shape_is_in_no_count() -> None:
 
 
 def test_targets_are_text_and_never_special() -> None:
-    loader = loader_of(_split(), pairs=True, mask_rate=1.0)
+    loader = loader_of(_split(), pairs=True, targets=MaskedTargets(MaskingConfig(mask_rate=1.0)))
     for step in range(loader.batches_per_epoch):
         held = content(loader.micro_batches(step))
         assert held.target_ids.min() >= 10

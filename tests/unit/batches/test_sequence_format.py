@@ -10,7 +10,7 @@ from bertsmith.batches.sequence_format import SequenceFormat
 from bertsmith.examples.pretraining import PretrainingExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.tokenizer import Tokenizer
-from made_corpora import made_corpus, made_format, made_texts, made_tokenizer
+from made_corpora import made_corpus, made_format, made_split, made_texts, made_tokenizer
 
 ALGORITHMS = ("wordpiece", "bpe", "unigram")
 
@@ -63,6 +63,57 @@ def test_lengths_are_those_of_the_framed_sequences(algorithm: str, tmp_path: Pat
     framed = sequence_format.assemble(split, examples, np.array([2, 0, 1]))
     assert np.array_equal(np.diff(framed.sequence_starts), sequence_format.lengths(examples)[[2, 0, 1]])
     assert framed.sequence_starts[-1] == len(framed.token_ids)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_separator_stands_where_a_sequence_goes_on_with_another_document(algorithm: str, tmp_path: Path) -> None:
+    tokenizer, sequence_format = made_tokenizer(algorithm), made_format(algorithm)
+    texts = ["The old boat waited.", "Nobody opened the window. Rain fell.", "Snow under the lamp."]
+    split = made_corpus(tmp_path / "corpus", texts, algorithm=algorithm).split("train")
+    bounds = split.sentence_starts[split.document_starts].tolist()
+    documents = [split.tokens(start, end).tolist() for start, end in pairwise(bounds)]
+    inner = np.array(bounds[1:-1])
+    columns = np.array([(bounds[0], bounds[3]), (bounds[1], bounds[2]), (bounds[1], bounds[3]), (1, bounds[1] + 1)]).T
+    examples = PretrainingExamples(columns[0], columns[1], columns[1], columns[1], None, inner)
+    framed = sequence_format.assemble(split, examples, np.array([2, 0, 3, 1]))
+    first, separator = [tokenizer.cls_id], [tokenizer.sep_id]
+    one, two, three = documents
+    expected = [
+        [*first, *two, *separator, *three, *separator],
+        [*first, *one, *separator, *two, *separator, *three, *separator],
+        [*first, *one[1:], *separator, two[0], *separator],
+        [*first, *two, *separator],
+    ]
+    found = [framed.token_ids[start:end].tolist() for start, end in pairwise(framed.sequence_starts.tolist())]
+    assert found == expected
+    assert (framed.segment_ids == 0).all()
+    assert np.array_equal(framed.is_text, ~np.isin(framed.token_ids, list(tokenizer.special_ids)))
+    assert np.array_equal(sequence_format.lengths(examples), [len(expected[number]) for number in (1, 3, 0, 2)])
+
+
+def test_sentences_begin_where_they_do_in_the_text() -> None:
+    split = made_split([[4, 3], [2, 5], [6]])
+    # From the middle of the first sentence to the middle of the third; the last document; and a pair.
+    framed = made_format().assemble(split, _rows((2, 8, 8, 8), (14, 20, 20, 20), (4, 7, 9, 14)), np.array([0, 1, 2]))
+    shown = (framed.token_ids - 10)[framed.begins_sentence]
+    assert shown.tolist() == [2, 4, 7, 14, 4, 9]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_word_crosses_a_special_token_or_a_sentence(algorithm: str, tmp_path: Path) -> None:
+    sequence_format = made_format(algorithm)
+    split = made_corpus(tmp_path / "corpus", ["Rainy rain. Nobody opened. (Snow) fell."], algorithm=algorithm).split(
+        "train"
+    )
+    start, middle, _, end = split.sentence_starts.tolist()
+    framed = sequence_format.assemble(
+        split, _rows((start + 1, middle, middle, end), (start, end, end, end)), np.array([0, 1])
+    )
+    continues = sequence_format.continues(framed)
+    assert continues.any()
+    assert not continues[~framed.is_text].any()
+    assert not continues[1:][~framed.is_text[:-1]].any()
+    assert not continues[framed.begins_sentence].any()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

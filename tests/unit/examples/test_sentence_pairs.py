@@ -25,8 +25,8 @@ def _pairs(documents: list[list[int]], room: int, seed: int = 0) -> PretrainingE
 
 
 def _labels(pairs: PretrainingExamples) -> np.ndarray:
-    assert pairs.next_sentence_labels is not None
-    return pairs.next_sentence_labels
+    assert pairs.pair_labels is not None
+    return pairs.pair_labels
 
 
 def test_about_half_of_the_pairs_are_random() -> None:

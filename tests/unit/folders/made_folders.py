@@ -9,7 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, new_model
+from bertsmith.folders.model_folder import write_model
+from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, RotaryConfig, new_model
+from bertsmith.tokenization import Tokenizer
 
 EVERY_HEADS = [
     HeadsConfig(
@@ -24,10 +26,34 @@ EVERY_HEADS = [
     if not (head == "linear" and reads == "all_layers" and tied)
 ]  # fmt: skip
 
+LABELS = ("no", "perhaps", "yes")
+KINDS: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "causal": {"causal": True},
+    "roberta": {"family": "roberta", "pad_token_id": 1, "type_vocab_size": 1},
+    "albert": {"family": "albert", "embedding_size": 8, "num_hidden_groups": 2, "num_hidden_layers": 4},
+    "distilbert": {"family": "distilbert", "type_vocab_size": 0},
+    "modern": {"family": "modern", "type_vocab_size": 0, "rotary": RotaryConfig(global_every=3, window=8)},
+}
+"""What makes a small model one of each kind."""
+UNUSUAL_HEADS = [
+    HeadsConfig(),
+    HeadsConfig(masked_language_model=False),
+    HeadsConfig(pooler=True),
+    HeadsConfig(pooler=True, next_sentence=True, sentence_order=True, tie_embeddings=False),
+    HeadsConfig(masked_language_model=False, pooler=True, sentence_order=True),
+    HeadsConfig(masked_language_model=False, pooler=True, labels=LABELS, classifier_dropout=0.25),
+    HeadsConfig(masked_language_model=False, pooler=True, labels=LABELS, classifier_input="mean"),
+    HeadsConfig(pooler=True, labels=LABELS),
+    HeadsConfig(pooler=True, labels=LABELS, mlm_head="linear", mlm_head_input="all_layers", tie_embeddings=False),
+]
+"""Some that every family can have, most of which no class of another program has."""
+
 
 def named(heads: HeadsConfig) -> str:
     parts = [heads.mlm_head, heads.mlm_head_input, "tied" if heads.tie_embeddings else "untied"]
     parts += ["mlm"] * heads.masked_language_model + ["pooler"] * heads.pooler + ["nsp"] * heads.next_sentence
+    parts += ["sop"] * heads.sentence_order + ["labels", heads.classifier_input] * bool(heads.labels)
     return "-".join(parts)
 
 
@@ -80,3 +106,11 @@ def assert_equal_models(one: Model, other: Model) -> None:
     assert first.keys() == second.keys()
     for name, value in first.items():
         assert torch.equal(value, second[name]), name
+
+
+def written(folder: Path, kind: str, heads: HeadsConfig, tokenizer: Tokenizer) -> Model:
+    """Write a small model of a kind; the folder is made if need be."""
+    model = varied_model(small_config(heads, **KINDS[kind]))
+    folder.mkdir(exist_ok=True)
+    write_model(folder, model, tokenizer)
+    return model

@@ -137,6 +137,9 @@ def test_a_target_of_one_piece_has_the_probability_of_that_piece(algorithm: str)
     words = [tokenizer.decode([completion.token_id]).strip() for completion in single]
     (found,) = predictor([text], targets=words)
     assert [completion.token_id for completion in found.predictions] == [completion.token_id for completion in single]
+    ids = [completion.token_id for completion in everything.predictions]
+    assert [completion.rank for completion in everything.predictions] == list(range(1, len(ids) + 1))
+    assert [completion.rank for completion in found.predictions] == [ids.index(c.token_id) + 1 for c in single]
     assert _scores(found) == pytest.approx([completion.score for completion in single], abs=1e-6)
     assert [completion.sequence for completion in found.predictions] == [f"The old {word} waited." for word in words]
     assert found.words == ()
@@ -160,6 +163,7 @@ def test_a_target_of_several_pieces_is_scored_whole(algorithm: str, target: str)
         ids[place] = encoding.token_ids[place]
     assert completion.score == pytest.approx(expected, rel=1e-4)
     assert completion.token_id == -1
+    assert completion.rank is None
     assert completion.token == target
 
 

@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, PackedTokens, new_model
+from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, PackedTokens, RotaryConfig, new_model
 
 LENGTHS = [1, 7, 20, 3, 16, 17, 1, 40]
 """On both sides of the lengths to which groups of sequences are padded, and alone."""
+KINDS: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "causal": {"causal": True},
+    "roberta": {"family": "roberta", "pad_token_id": 1, "max_position_embeddings": 66, "type_vocab_size": 1},
+    "albert": {"family": "albert", "embedding_size": 12, "num_hidden_groups": 1},
+    "distilbert": {"family": "distilbert", "type_vocab_size": 0},
+    "modern": {"family": "modern", "type_vocab_size": 0, "rotary": RotaryConfig(global_every=2, window=4)},
+}
+"""What makes a small model one of each kind. The modern one's window is narrower than most sequences."""
 
 
 def encoder_config(**changes: Any) -> EncoderConfig:

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import encoder_config, small_model
+from small_models import KINDS, encoder_config, small_model
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import (
     PRESETS,
     Dropout,
-    Encoder,
     EncoderConfig,
     HeadsConfig,
-    Model,
     ModelConfig,
+    RotaryConfig,
     empty_model,
+    meta_model,
     new_model,
     preset,
 )
@@ -29,9 +29,7 @@ def refused(kind: type[Config], values: dict[str, Any]) -> str:
 
 
 def num_parameters(config: ModelConfig) -> int:
-    with torch.device("meta"):
-        model = Model(config, Encoder(config.encoder))
-    return sum(parameter.numel() for parameter in model.parameters())
+    return sum(parameter.numel() for parameter in meta_model(config).parameters())
 
 
 def test_heads_must_divide_the_hidden_size() -> None:
@@ -49,7 +47,7 @@ def test_heads_must_divide_the_hidden_size() -> None:
         ("num_attention_heads", 0),
         ("intermediate_size", 0),
         ("max_position_embeddings", 0),
-        ("type_vocab_size", 0),
+        ("type_vocab_size", -1),
         ("layer_norm_eps", 0.0),
         ("initializer_range", 0.0),
         ("pad_token_id", -1),
@@ -79,17 +77,10 @@ def test_next_sentence_needs_the_pooler() -> None:
 
 def test_a_linear_head_over_all_layers_cannot_be_tied() -> None:
     wide = {"mlm_head": "linear", "mlm_head_input": "all_layers"}
-    assert "tie_embeddings must be false" in refused(HeadsConfig, wide)
-    assert not HeadsConfig.parse(wide | {"tie_embeddings": False}, where="x").tie_embeddings
-    for fitting in ({"mlm_head": "linear"}, {"mlm_head_input": "all_layers"}):
-        assert HeadsConfig.parse(fitting, where="x").tie_embeddings
-
-
-def test_only_heads_that_other_programs_know_count_as_published() -> None:
-    assert HeadsConfig().as_published
-    assert not HeadsConfig(mlm_head="linear").as_published
-    assert not HeadsConfig(mlm_head_input="all_layers").as_published
-    assert HeadsConfig(masked_language_model=False, mlm_head="linear").as_published
+    encoder = encoder_config(num_hidden_layers=2)
+    assert "tie_embeddings must be false" in refused(ModelConfig, {"encoder": encoder, "heads": wide})
+    for fitting in (wide | {"tie_embeddings": False}, {"mlm_head": "linear"}, {"mlm_head_input": "all_layers"}):
+        ModelConfig.parse({"encoder": encoder, "heads": fitting}, where="x")
 
 
 def test_a_config_cannot_be_changed() -> None:
@@ -98,23 +89,108 @@ def test_a_config_cannot_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "encoder", "with_heads"),
-    [("bert-base", 109_482_240, 110_106_428), ("bert-large", 335_141_888, 336_226_108)],
+    ("change", "said"),
+    [
+        ({"family": "albert", "embedding_size": 8}, "num_hidden_groups belongs to family albert"),
+        ({"family": "albert", "num_hidden_groups": 1}, "embedding_size belongs to families albert and elmo"),
+        (KINDS["albert"] | {"num_hidden_layers": 4, "num_hidden_groups": 3}, "and 3 does not divide 4"),
+        (KINDS["albert"] | {"num_hidden_groups": 0}, "num_hidden_groups=0"),
+        ({"num_hidden_groups": 1}, "num_hidden_groups belongs to family albert"),
+        ({"embedding_size": 8}, "embedding_size belongs to"),
+        ({"rotary": RotaryConfig()}, "rotary belongs to family modern"),
+        ({"family": "modern", "type_vocab_size": 0}, "rotary belongs to family modern"),
+        (KINDS["modern"] | {"type_vocab_size": 2}, "type_vocab_size must be 0 in family modern"),
+        (KINDS["modern"] | {"hidden_size": 20, "num_attention_heads": 4}, "heads of even width"),
+        ({"family": "distilbert"}, "type_vocab_size must be 0 in family distilbert"),
+        (KINDS["distilbert"] | {"layer_norm_eps": 1e-5}, "layer_norm_eps must be 1e-12 in family distilbert"),
+        (KINDS["roberta"] | {"causal": True}, "causal belongs to family bert"),
+        (KINDS["roberta"] | {"max_position_embeddings": 2}, "must exceed the 2 rows that no token uses"),
+        ({"family": "robarta"}, "family"),
+    ],
 )
-def test_presets_have_as_many_parameters_as_published(name: str, encoder: int, with_heads: int) -> None:
-    config = preset(name, vocab_size=30_522)
-    pooled = HeadsConfig(masked_language_model=False, pooler=True)
-    assert num_parameters(ModelConfig(encoder=config, heads=pooled)) == encoder
-    pretraining = HeadsConfig(pooler=True, next_sentence=True)
-    assert num_parameters(ModelConfig(encoder=config, heads=pretraining)) == with_heads
+def test_parts_that_do_not_fit_their_family_are_refused(change: dict[str, Any], said: str) -> None:
+    assert said in refused(EncoderConfig, encoder_config().model_dump() | change)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("global_every", 0), ("window", 0), ("window", 7), ("global_theta", 0.0), ("local_theta", -1.0)],
+)
+def test_a_rotary_value_outside_its_rule_is_named(field: str, value: object) -> None:
+    assert f"Received: {field}={value!r}" in refused(RotaryConfig, {field: value})
+
+
+def test_labels_are_two_at_least_and_differ() -> None:
+    for labels in (("a",), ("a", "a"), ("a", "b", "a")):
+        assert "labels must be two at least and differ" in refused(HeadsConfig, {"labels": labels})
+
+
+@pytest.mark.parametrize(("kind", "needs"), [("bert", True), ("albert", True), ("roberta", False), ("modern", False)])
+def test_labels_need_the_pooler_where_the_published_classifier_reads_it(kind: str, needs: bool) -> None:
+    encoder, heads = encoder_config(**KINDS[kind]), {"labels": ("a", "b")}
+    if needs:
+        assert "labels need the pooler" in refused(ModelConfig, {"encoder": encoder, "heads": heads})
+    else:
+        ModelConfig.parse({"encoder": encoder, "heads": heads}, where="x")
+
+
+def test_a_sequence_may_be_as_long_as_there_are_positions() -> None:
+    assert encoder_config().num_positions == 64
+    assert encoder_config(**KINDS["roberta"]).num_positions == 64
+    assert encoder_config(**KINDS["roberta"] | {"pad_token_id": 4}).num_positions == 61
+    model = small_model(**KINDS["roberta"] | {"pad_token_id": 4})
+    model.encoder(torch.arange(61)[None] % 50)
+    with pytest.raises(ValueError, match="62 tokens, 61 positions"):
+        model.encoder(torch.arange(62)[None] % 50)
+
+
+PRETRAINING = {
+    "bert": HeadsConfig(pooler=True, next_sentence=True),
+    "albert": HeadsConfig(pooler=True, sentence_order=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "vocabulary", "encoder", "with_heads"),
+    [
+        ("bert-base", 30_522, 109_482_240, 110_106_428),
+        ("bert-large", 30_522, 335_141_888, 336_226_108),
+        ("albert-base", 30_000, 11_683_584, 11_813_810),
+        ("albert-xxlarge", 30_000, 222_595_584, 223_158_450),
+        ("roberta-base", 50_265, None, 124_697_433),
+        ("roberta-large", 50_265, None, 355_412_057),
+    ],
+)
+def test_presets_have_as_many_parameters_as_published(
+    name: str, vocabulary: int, encoder: int | None, with_heads: int
+) -> None:
+    config = preset(name, vocab_size=vocabulary)
+    if encoder is not None:
+        pooled = HeadsConfig(masked_language_model=False, pooler=True)
+        assert num_parameters(ModelConfig(encoder=config, heads=pooled)) == encoder
+    heads = PRETRAINING.get(config.family, HeadsConfig())
+    assert num_parameters(ModelConfig(encoder=config, heads=heads)) == with_heads
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_makes_a_config(name: str) -> None:
     config = preset(name, vocab_size=100, max_position_embeddings=33)
     assert (config.vocab_size, config.max_position_embeddings) == (100, 33)
-    assert config.intermediate_size == 4 * config.hidden_size
+    factor = 1.5 if config.family == "modern" else 4
+    assert config.intermediate_size == factor * config.hidden_size
     assert config.head_size * config.num_attention_heads == config.hidden_size
+    assert config.family == {"bert": "bert", "roberta": "roberta", "albert": "albert"}.get(name.split("-")[0], "modern")
+
+
+@pytest.mark.parametrize("padding", [0, 1, 7])
+def test_a_roberta_preset_has_512_positions_whatever_its_padding_token(padding: int) -> None:
+    config = preset("roberta-base", vocab_size=100, pad_token_id=padding)
+    assert (config.max_position_embeddings, config.num_positions) == (513 + padding, 512)
+
+
+def test_a_model_of_any_size_can_be_counted_without_memory() -> None:
+    model = meta_model(ModelConfig(encoder=preset("albert-xxlarge", vocab_size=30_000)))
+    assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
 
 
 def test_an_unknown_preset_names_the_nearest() -> None:

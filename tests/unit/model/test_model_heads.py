@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from small_models import LENGTHS, packed, sequences, small_model
+from small_models import KINDS, LENGTHS, packed, sequences, small_model
 from torch.nn import functional
 
 from bertsmith.model import HeadsConfig, Model
+from bertsmith.model.heads import mean_tokens
 
 VOCABULARY_HEADS = [
     HeadsConfig(mlm_head=head, mlm_head_input=reads, tie_embeddings=tied, pooler=True, next_sentence=True)
@@ -123,3 +124,70 @@ def test_the_activation_of_the_config_acts_in_layers_and_head(activation: str) -
     rows = torch.randn(5, 16)
     torch.testing.assert_close(layer(rows), layer.down(expected(layer.up(rows))))
     torch.testing.assert_close(head.features(rows), head.transform.norm(expected(head.transform.dense(rows))))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_the_mean_of_tokens_is_that_of_each_sequence_and_leaves_filling_out(dtype: torch.dtype) -> None:
+    tokens = packed(sequences([4, 1, 300]), multiple=16)
+    hidden = torch.randn(len(tokens.token_ids), 3, generator=torch.Generator().manual_seed(0)).to(dtype)
+    given = mean_tokens(hidden, tokens)
+    assert given.dtype == dtype
+    expected = torch.stack([rows.double().mean(0) for rows in hidden[:305].split([4, 1, 300])])
+    if dtype == torch.bfloat16:
+        # Summed in fp32, so that rounding happens once, at the end.
+        torch.testing.assert_close(given, expected.to(dtype), atol=0, rtol=2**-7)
+    else:
+        torch.testing.assert_close(given, expected, atol=1e-12, rtol=0)
+
+
+def test_the_gradient_of_the_mean_is_an_even_share() -> None:
+    tokens = packed(sequences([4, 1]), multiple=8)
+    hidden = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: mean_tokens(x, tokens), hidden)
+
+
+@pytest.mark.parametrize(
+    ("kind", "summary"),
+    [("roberta", "TanhDense"), ("distilbert", "ReluDense"), ("modern", "Transform"), ("bert", None), ("albert", None)],
+)
+def test_a_classifier_is_built_as_its_family_publishes_it(kind: str, summary: str | None) -> None:
+    heads = HeadsConfig(masked_language_model=False, pooler=summary is None, labels=("a", "b", "c"))
+    model = small_model(heads=heads, **KINDS[kind])
+    classifier = model.classifier
+    assert classifier is not None
+    assert (classifier.summary is None) == (summary is None)
+    assert summary is None or type(classifier.summary).__name__ == summary
+    # The pooler is the model's own part: stored once.
+    assert not [name for name in model.state_dict() if "classifier" in name and "pooler" in name]
+    tokens = packed(sequences(LENGTHS))
+    hidden = model.encoder.packed(tokens)
+    scores = model.eval().classify(hidden, tokens)
+    assert scores.shape == (len(LENGTHS), 3)
+    scores.pow(2).sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in classifier.parameters())
+
+
+def test_a_model_without_a_classifier_says_how_to_get_one() -> None:
+    model = small_model()
+    tokens = packed(sequences([4]))
+    with pytest.raises(ValueError, match=r"heads\.labels="):
+        model.classify(model.encoder.packed(tokens), tokens)
+
+
+def test_a_classifier_over_the_mean_reads_every_token() -> None:
+    heads = HeadsConfig(masked_language_model=False, labels=("a", "b"), classifier_input="mean")
+    model = small_model(heads=heads, **KINDS["modern"]).eval()
+    tokens = packed(sequences([6, 3]))
+    hidden = torch.randn(9, 16, requires_grad=True)
+    model.classify(hidden, tokens)[0].sum().backward()
+    assert hidden.grad is not None
+    assert (hidden.grad[:6].abs().amax(-1) > 0).all()
+    assert not hidden.grad[6:].any()
+
+
+def test_robertas_head_is_gelu_whatever_its_layers_have() -> None:
+    model = small_model(activation="relu", **KINDS["roberta"])
+    head = model.masked_language_model
+    assert head is not None
+    rows = torch.randn(5, 16)
+    torch.testing.assert_close(head.features(rows), head.transform.norm(functional.gelu(head.transform.dense(rows))))

@@ -10,16 +10,18 @@ import torch
 
 from bertsmith.batches.batch import IGNORED, Batch
 from bertsmith.batches.loader import PretrainingLoader
+from bertsmith.batches.targets import MaskedTargets
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.sentence_pairs import sentence_pairs
 from bertsmith.folders.model_folder import write_model
 from bertsmith.foundation.random_streams import random_stream
+from bertsmith.model import new_model
 from bertsmith.model.heads import Model
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
-from bertsmith.objectives.next_sentence import MaskedLanguageModelWithNextSentence
 from bertsmith.objectives.report import add_counts
+from bertsmith.objectives.sentence_pairs import MaskedLanguageModelWithPairs
 from made_corpora import made_format, made_model, made_split, made_tokenizer, weights_of
 
 CPU = Device("cpu", "fp32")
@@ -35,7 +37,7 @@ def pair_batches(micro_batch_tokens: int = 10_000) -> tuple[Batch, ...]:
         split,
         lambda epoch: examples,
         made_format(),
-        masking=MaskingConfig(mask_rate=0.3),
+        targets=MaskedTargets(MaskingConfig(mask_rate=0.3)),
         batch_tokens=200,
         micro_batch_tokens=micro_batch_tokens,
         seed=0,
@@ -92,13 +94,13 @@ def test_the_loss_with_next_sentence_is_the_reference_implementations(tmp_path: 
     model = made_model(260, pairs=True).eval()
     reference = BertForPreTraining.from_pretrained(_written(model, tmp_path / "model")).eval()
     (batch,) = pair_batches()
-    objective = MaskedLanguageModelWithNextSentence()
+    objective = MaskedLanguageModelWithPairs("nsp")
     report = objective.report(model, batch, with_hits=True)
-    assert batch.next_sentence_labels is not None
+    assert batch.pair_labels is not None
     with torch.no_grad():
-        expected = reference(**_padded(batch), next_sentence_label=batch.next_sentence_labels)
+        expected = reference(**_padded(batch), next_sentence_label=batch.pair_labels)
     assert float(report.loss(report.counts).detach()) == pytest.approx(float(expected.loss), rel=1e-5)
-    right = expected.seq_relationship_logits.argmax(-1) == batch.next_sentence_labels
+    right = expected.seq_relationship_logits.argmax(-1) == batch.pair_labels
     assert int(report.hits["nsp"]) == int(right.sum())
     assert report.counts == objective.counts(batch)
     assert report.counts["nsp"] == batch.packed.num_sequences
@@ -108,13 +110,13 @@ def test_the_loss_with_next_sentence_is_the_reference_implementations(tmp_path: 
 def test_next_sentence_sums_are_as_exact_as_the_weights() -> None:
     model = made_model(260, pairs=True).double().eval()
     (batch,) = pair_batches()
-    report = MaskedLanguageModelWithNextSentence().report(model, batch, with_hits=False)
+    report = MaskedLanguageModelWithPairs("nsp").report(model, batch, with_hits=False)
     assert report.totals["mlm"].dtype == report.totals["nsp"].dtype == torch.float64
 
 
 def test_parts_of_a_batch_add_up_to_the_whole() -> None:
     model = made_model(260, pairs=True).double().eval()
-    objective = MaskedLanguageModelWithNextSentence()
+    objective = MaskedLanguageModelWithPairs("nsp")
     whole, parts = pair_batches(), pair_batches(micro_batch_tokens=45)
     assert len(parts) > 3
     losses = []
@@ -124,6 +126,34 @@ def test_parts_of_a_batch_add_up_to_the_whole() -> None:
             sum(float(objective.report(model, batch, with_hits=False).loss(counts).detach()) for batch in batches)
         )
     assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+
+
+def _ordering_model(model: Model) -> Model:
+    """A copy of a model with pairs whose head of sentence order has the weights of its head of next sentences."""
+    heads = model.config.heads.model_copy(update={"next_sentence": False, "sentence_order": True})
+    ordering = new_model(model.config.model_copy(update={"heads": heads}), seed=1)
+    weights = {name.replace("next_sentence.", "sentence_order."): value for name, value in model.state_dict().items()}
+    ordering.load_state_dict(weights)
+    return ordering.train(model.training)
+
+
+def test_sentence_order_is_told_apart_by_its_own_head_as_next_sentences_are_by_theirs() -> None:
+    model = made_model(260, pairs=True).double().eval()
+    ordering = _ordering_model(model).double().eval()
+    (batch,) = pair_batches()
+    nsp = MaskedLanguageModelWithPairs("nsp").report(model, batch, with_hits=True)
+    objective = MaskedLanguageModelWithPairs("sop")
+    sop = objective.report(ordering, batch, with_hits=True)
+    assert objective.terms == ("mlm", "sop")
+    assert set(sop.totals) == set(sop.counts) == set(sop.hits) == {"mlm", "sop"}
+    assert sop.counts == objective.counts(batch)
+    for name, same in (("mlm", "mlm"), ("sop", "nsp")):
+        assert float(sop.totals[name].detach()) == pytest.approx(float(nsp.totals[same].detach()), abs=1e-12)
+        assert int(sop.hits[name]) == int(nsp.hits[same])
+    with pytest.raises(ValueError, match=r"sentence_order=true"):
+        objective.report(model, batch, with_hits=False)
+    with pytest.raises(ValueError, match=r"next_sentence=true"):
+        MaskedLanguageModelWithPairs("nsp").report(ordering, batch, with_hits=False)
 
 
 def _without_targets(batch: Batch) -> Batch:
@@ -151,17 +181,17 @@ def test_a_batch_without_targets_has_loss_zero_and_gradients_of_zero(empty: bool
 def test_a_head_that_is_missing_is_told() -> None:
     (batch,) = pair_batches()
     with pytest.raises(ValueError, match=r"next_sentence=true"):
-        MaskedLanguageModelWithNextSentence().report(made_model(260), batch, with_hits=False)
+        MaskedLanguageModelWithPairs("nsp").report(made_model(260), batch, with_hits=False)
     with pytest.raises(ValueError, match=r"sentence pairs"):
-        MaskedLanguageModelWithNextSentence().report(
-            made_model(260, pairs=True), replace(batch, next_sentence_labels=None), with_hits=False
+        MaskedLanguageModelWithPairs("nsp").report(
+            made_model(260, pairs=True), replace(batch, pair_labels=None), with_hits=False
         )
 
 
 def test_evaluation_is_the_same_in_any_parts_and_leaves_the_model_alone() -> None:
     model = made_model(260, pairs=True, dropout=0.5).train()
     before = weights_of(model)
-    objective = MaskedLanguageModelWithNextSentence()
+    objective = MaskedLanguageModelWithPairs("nsp")
     whole = evaluate(model, objective, pair_batches(), CPU)
     parts = evaluate(model, objective, pair_batches(micro_batch_tokens=45), CPU)
     assert model.training

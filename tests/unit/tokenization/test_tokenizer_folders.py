@@ -185,5 +185,5 @@ def test_a_damaged_file_is_named(wordpiece: Tokenizer, tmp_path: Path, name: str
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(errors.InputError, match=r"holds tokenizer\.json or vocab\.txt"):
+        with pytest.raises(errors.InputError, match=r"holds tokenizer\.json, vocab\.txt"):
             Tokenizer.from_folder(path)

@@ -2,6 +2,7 @@
 
 from bertsmith.batches.batch import Batch
 from bertsmith.batches.loader import PretrainingLoader
+from bertsmith.batches.targets import MaskedTargets
 from bertsmith.corpus.corpus import Split
 from bertsmith.engine.device import Device
 from bertsmith.examples.masking import MaskingConfig
@@ -10,8 +11,8 @@ from bertsmith.examples.sentence_pairs import sentence_pairs
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model import Model
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
-from bertsmith.objectives.next_sentence import MaskedLanguageModelWithNextSentence
 from bertsmith.objectives.report import Objective
+from bertsmith.objectives.sentence_pairs import MaskedLanguageModelWithPairs
 from bertsmith.training.config import OptimizerConfig
 from bertsmith.training.step import StepReport, TrainState, new_optimizer, train_step
 from made_corpora import made_format, made_model, made_split
@@ -36,7 +37,7 @@ def loader(
         split,
         lambda epoch: single or sentence_pairs(split, 27, random_stream(seed, "pairs", epoch)),
         made_format(),
-        masking=MaskingConfig(mask_rate=0.3),
+        targets=MaskedTargets(MaskingConfig(mask_rate=0.3)),
         batch_tokens=batch_tokens,
         micro_batch_tokens=micro_batch_tokens,
         seed=seed,
@@ -44,7 +45,7 @@ def loader(
 
 
 def objective(*, pairs: bool) -> Objective:
-    return MaskedLanguageModelWithNextSentence() if pairs else MaskedLanguageModel()
+    return MaskedLanguageModelWithPairs("nsp") if pairs else MaskedLanguageModel()
 
 
 def state(

@@ -1,0 +1,92 @@
+"""The command that compares three kinds of model."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bertsmith.cli.output import TrainingDisplay, note, result
+
+Json = Annotated[bool, typer.Option("--json", help="Print all results as JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare)
+
+
+def compare(
+    sources: Annotated[list[str], typer.Argument(help="Text files, folders, or one prepared corpus.")],
+    out: Annotated[Path, typer.Option(help="Folder of the comparison. The same command again goes on there.")],
+    steps: Annotated[int | None, typer.Option(help="Steps of each training.")] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="Passes over the text in each training; 3 if nothing is given.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Time for all of it, three quarters of it for training.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="A BERT preset or config.json: the size of all three.")] = None,
+    bert_objective: Annotated[str | None, typer.Option(help="mlm or mlm+nsp.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="A table of labelled texts; if not given, the task is made from the corpus.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text in --labels.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label in --labels.")] = None,
+    template: Annotated[
+        str | None, typer.Option(help='How the GPT is prompted, such as "{text} Topic: {label}".')
+    ] = None,
+    prompt: Annotated[str | None, typer.Option(help="What the GPT writes on from.")] = None,
+    tokenizer: Annotated[Path | None, typer.Option(help="A tokenizer's folder; trained if not given.")] = None,
+    vocab_size: Annotated[int | None, typer.Option(help="Pieces of a tokenizer that is trained.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of all three trainings.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda …")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads for computing.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides weights, order and draws.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, over all else.")] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Remove an earlier comparison in --out first.")] = False,
+    as_json: Json = False,
+) -> None:
+    """BERT, GPT and ELMo on the same text and budget: direction, perplexity, a task, what the GPT writes.
+
+    Example: bertsmith compare news/ --out compared --minutes 20 --labels topics.csv
+    """
+    from bertsmith.recipes.compare import compare_run
+    from bertsmith.recipes.compare_options import CompareConfig
+    from bertsmith.recipes.options import put_given, with_assignments
+
+    values: dict[str, Any] = {"sources": sources}
+    put_given(
+        values,
+        {
+            "length.steps": steps,
+            "length.epochs": epochs,
+            "length.minutes": minutes,
+            "model": model,
+            "bert_objective": bert_objective,
+            "task.labels": None if labels is None else str(labels),
+            "task.table.text": text,
+            "task.table.label": label,
+            "task.template": template,
+            "prompt": prompt,
+            "tokenizer_folder": None if tokenizer is None else str(tokenizer),
+            "tokenizer.vocab_size": vocab_size,
+            "max_length": max_length,
+            "batch_tokens": batch_tokens,
+            "learning_rate": learning_rate,
+            "runtime.device": device,
+            "runtime.precision": precision,
+            "runtime.threads": threads,
+            "seed": seed,
+        },
+    )
+    config = CompareConfig.parse(with_assignments(values, assignments or []), where="the options")
+    found = compare_run(config, out, restart=restart, observers=[TrainingDisplay()], notify=note)
+    if found.already_finished:
+        note(f"{out} is finished. --restart begins anew.")
+    if as_json:
+        result(found.values, as_json=True)
+    else:
+        typer.echo(found.page.read_text(encoding="utf-8"))

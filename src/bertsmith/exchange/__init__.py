@@ -1,0 +1,1 @@
+"""Models in from elsewhere, and out to the Hub."""

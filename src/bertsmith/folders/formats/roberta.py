@@ -1,0 +1,53 @@
+"""RoBERTa's format: BERT's encoder, other heads."""
+
+from typing import Any
+
+from bertsmith.folders.formats.bert import classifier_dropout, encoder_names, read_common, write_bert
+from bertsmith.folders.formats.format import CLASSIFIER, MASKED_LANGUAGE_MODEL, Format, Names, with_kinds
+from bertsmith.foundation.errors import InputError
+from bertsmith.model.config import ModelConfig
+
+_HEADS: Names = {
+    **with_kinds(
+        {
+            "masked_language_model.transform.dense": ("lm_head.dense",),
+            "masked_language_model.transform.norm": ("lm_head.layer_norm",),
+            "classifier.summary.dense": ("classifier.dense",),
+            "classifier.output": ("classifier.out_proj",),
+        }
+    ),
+    "masked_language_model.untied": ("lm_head.decoder.weight",),
+    "masked_language_model.bias": ("lm_head.bias",),
+}
+
+
+def _names(config: ModelConfig, prefix: str) -> Names:
+    return encoder_names(config.encoder, prefix) | _HEADS
+
+
+def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
+    if values.get("is_decoder"):
+        raise InputError("A RoBERTa must read in both directions", f"a decoder in {where}", "Use an encoder.")
+    # The padding id decides where positions begin, and RoBERTa's is 1 where none is named.
+    return {"pad_token_id": 1} | read_common(values, where)
+
+
+ROBERTA = Format(
+    family="roberta",
+    model_type="roberta",
+    prefix="roberta.",
+    encoder_class="RobertaModel",
+    classes={
+        frozenset({MASKED_LANGUAGE_MODEL}): "RobertaForMaskedLM",
+        frozenset({CLASSIFIER}): "RobertaForSequenceClassification",
+    },
+    names=_names,
+    token_embedding="embeddings.word_embeddings.weight",
+    projection="lm_head.decoder.weight",
+    bias="lm_head.bias",
+    projection_bias="lm_head.decoder.bias",
+    classifier_output="classifier.out_proj.weight",
+    write=write_bert,
+    read=_read,
+    classifier_dropout=classifier_dropout,
+)

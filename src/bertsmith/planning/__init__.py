@@ -1,0 +1,1 @@
+"""What a model or a run will be and cost, told beforehand."""

@@ -1,0 +1,103 @@
+"""`report.html` of a fine-tuning: scores, curves, each class, what was confused, the worst errors."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from bertsmith.reports.curves import line_chart, loss_curves, rate_chart
+from bertsmith.reports.page import figures, flat, page, table
+
+_MOST_CLASSES = 30
+"""A table of what was taken for what is readable up to so many classes."""
+_DATA = ("train_rows", "validation_rows", "columns", "max_length", "train_sha256", "validation_sha256")
+
+
+def finetune_report(
+    name: str,
+    settings: dict[str, Any],
+    record: dict[str, Any],
+    evaluation: dict[str, Any],
+    log: Sequence[dict[str, Any]],
+) -> str:
+    """The page.
+
+    Args:
+        name: the run's name.
+        settings: what ran, as plain values.
+        record: what was found: versions, sizes, the last validation.
+        evaluation: the last validation in detail.
+        log: the entries of `log.jsonl`.
+    """
+    scores = {
+        "accuracy": f"{evaluation['accuracy']:.1%}",
+        "macro F1": f"{evaluation['macro_f1']:.1%}",
+        "Matthews": f"{evaluation['matthews']:.3f}",
+        "validation loss": f"{evaluation['loss']:.3f} nats",
+        "validation rows": f"{evaluation['rows']:,}",
+        "steps": f"{record.get('steps', 0):,}",
+    }
+    data = {key.replace("_", " "): record[key] for key in _DATA if key in record}
+    data |= {f"training rows of “{label}”": count for label, count in record.get("label_counts", {}).items()}
+    return page(
+        name,
+        f"A {settings['task']} run on {settings['train']} from {settings['model']}",
+        {
+            "Result": figures(scores),
+            "Each class": _classes(evaluation["per_class"]),
+            "What was taken for what": _confusion(evaluation),
+            "Worst errors": _errors(evaluation["worst_errors"]),
+            "Loss": line_chart(loss_curves(log), x_label="step", y_label="loss, nats"),
+            "Learning rate": rate_chart(log),
+            "Data": table(data),
+            "Settings": table(flat(settings)),
+            "Versions": table(record.get("versions", {})),
+        },
+    )
+
+
+def _classes(per_class: dict[str, dict[str, Any]]) -> str:
+    rows = "".join(
+        f'<tr><td dir="auto">{escape(label)}</td><td>{found["precision"]:.1%}</td><td>{found["recall"]:.1%}</td>'
+        f"<td>{found['f1']:.1%}</td><td>{found['rows']:,}</td></tr>"
+        for label, found in per_class.items()
+    )
+    return f"<table>{_head('class', 'precision', 'recall', 'F1', 'rows')}{rows}</table>"
+
+
+def _confusion(evaluation: dict[str, Any]) -> str:
+    labels, counts = evaluation["labels"], evaluation["confusion"]
+    if len(labels) > _MOST_CLASSES:
+        return f"<p>{_commonest_confusions(labels, counts)}</p>"
+    rows = "".join(
+        f'<tr><th dir="auto">{escape(label)}</th>{"".join(f"<td>{count:,}</td>" for count in row)}</tr>'
+        for label, row in zip(labels, counts, strict=True)
+    )
+    return f"<table>{_head('true class', *labels)}{rows}</table>"
+
+
+def _commonest_confusions(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    pairs = [
+        (count, labels[true], labels[predicted])
+        for true, row in enumerate(counts)
+        for predicted, count in enumerate(row)
+        if count and true != predicted
+    ]
+    commonest = sorted(pairs, reverse=True)[:_MOST_CLASSES]
+    lines = [f"{escape(true)} taken for {escape(predicted)}: {count:,}" for count, true, predicted in commonest]
+    return "<br>".join(lines) or "Nothing was confused."
+
+
+def _errors(errors: Sequence[dict[str, Any]]) -> str:
+    if not errors:
+        return "<p>There were none.</p>"
+    rows = "".join(
+        f'<tr><td>{escape(error["place"])}</td><td dir="auto">{escape(error["text"])}'
+        f"{'<br>' + escape(error['pair']) if 'pair' in error else ''}</td>"
+        f"<td>{escape(error['label'])}</td><td>{escape(error['predicted'])} {error['score']:.0%}</td></tr>"
+        for error in errors
+    )
+    return f"<table>{_head('row', 'text', 'true', 'predicted')}{rows}</table>"
+
+
+def _head(*names: str) -> str:
+    return f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>"

@@ -1,0 +1,124 @@
+"""Which column holds what, and rows that cannot be used."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bertsmith.examples.task_tables import Columns, TableConfig, read_task_table, read_texts
+from bertsmith.foundation.errors import InputError
+from made_tasks import write_rows
+
+
+def _columns(folder: Path, *names: str, config: TableConfig = TableConfig(), suffix: str = ".csv") -> Columns:
+    values = {"label": "yes", "id": "7", "score": "0.5"}
+    rows = [{name: values.get(name, f"some {name} {number}") for name in names} for number in range(3)]
+    return read_task_table(write_rows(folder / f"a{suffix}", rows), config).columns
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("text", "label"), Columns("text", None, "label")),
+        (("id", "sentence", "label"), Columns("sentence", None, "label")),
+        (("Text", "Label"), Columns("Text", None, "Label")),
+        (("text", "category"), Columns("text", None, "category")),
+        (("utterance", "intent"), Columns("utterance", None, "intent")),
+        (("id", "words", "label"), Columns("words", None, "label")),
+        (("text", "kind"), Columns("text", None, "kind")),
+        (("sentence1", "sentence2", "label"), Columns("sentence1", "sentence2", "label")),
+        (("id", "premise", "hypothesis", "label"), Columns("premise", "hypothesis", "label")),
+        (("question", "sentence", "label"), Columns("question", "sentence", "label")),
+        (("sentence", "text", "label"), Columns("text", None, "label")),
+    ],
+)
+def test_columns_are_guessed(tmp_path: Path, names: tuple[str, ...], expected: Columns) -> None:
+    assert _columns(tmp_path, *names) == expected
+    assert _columns(tmp_path, *names, suffix=".jsonl") == expected
+
+
+def test_named_columns_are_taken_over_a_guess(tmp_path: Path) -> None:
+    config = TableConfig(text="title", label="kind")
+    assert _columns(tmp_path, "text", "title", "label", "kind", config=config) == Columns("title", None, "kind")
+    config = TableConfig(text="sentence2", pair="sentence1")
+    assert _columns(tmp_path, "sentence1", "sentence2", "label", config=config) == Columns(
+        "sentence2", "sentence1", "label"
+    )
+    config = TableConfig(pair="title")
+    assert _columns(tmp_path, "text", "title", "label", config=config) == Columns("text", "title", "label")
+    # A text that was named stands alone, though a second one is there.
+    config = TableConfig(text="sentence1")
+    assert _columns(tmp_path, "sentence1", "sentence2", "label", config=config) == Columns("sentence1", None, "label")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("words", "phrases", "label"), r"holds the text.*words, phrases, label.*--text.*header"),
+        (("text", "kind", "sort"), r"holds the label.*text, kind, sort.*--label.*header"),
+    ],
+)
+def test_columns_that_cannot_be_told_are_asked_for(tmp_path: Path, names: tuple[str, ...], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        _columns(tmp_path, *names)
+
+
+@pytest.mark.parametrize("option", ["text", "pair", "label"])
+def test_a_named_column_that_is_missing_is_refused(tmp_path: Path, option: str) -> None:
+    with pytest.raises(InputError, match=rf"--{option} must be one of.*Did you mean text\?"):
+        _columns(tmp_path, "text", "label", config=TableConfig.parse({option: "texts"}, where="a test"))
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_blank_cells_are_refused_with_their_places_or_skipped(tmp_path: Path, blank: str) -> None:
+    rows = [{"text": "one", "label": "a"}, {"text": blank, "label": "b"}, {"text": "three", "label": blank}]
+    path = write_rows(tmp_path / "a.csv", rows)
+    with pytest.raises(InputError, match=r"2 blank in .*line 3 \(text\), line 4 \(label\)"):
+        read_task_table(path)
+    table = read_task_table(path, TableConfig(blank_rows="skip"))
+    assert [row.text for row in table.rows] == ["one"]
+    assert table.skipped == ("line 3 (text)", "line 4 (label)")
+
+
+def test_a_null_and_a_missing_key_count_as_blank(tmp_path: Path) -> None:
+    lines = [{"text": "one", "label": 1}, {"text": None, "label": 1}, {"text": "three"}]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"2 blank in .*line 2 \(text\), line 3 \(label\)"):
+        read_task_table(path)
+
+
+def test_a_number_where_text_should_be_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "one", "label": 1}\n{"text": 12, "label": 1}\n')
+    with pytest.raises(InputError, match=r"must be text.*line 2: text=12"):
+        read_task_table(path)
+
+
+def test_numeric_text_of_a_separated_file_is_text(tmp_path: Path) -> None:
+    table = read_task_table(write_rows(tmp_path / "a.csv", [{"text": "12", "label": "a"}]))
+    assert table.rows[0].text == "12"
+
+
+def test_a_ragged_row_stops_the_reading(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\none,a\ntwo, with a comma,b\n")
+    with pytest.raises(InputError, match=r"line 3: 3 fields where the header has 2"):
+        read_task_table(path)
+
+
+@pytest.mark.parametrize("content", ["", "text,label\n"])
+def test_a_table_without_rows_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match="must hold rows"):
+        read_task_table(path)
+    with pytest.raises(InputError, match="must hold some"):
+        read_texts(path)
+
+
+def test_texts_to_predict_need_no_label_and_may_have_one(tmp_path: Path) -> None:
+    for rows in ([{"text": "one"}], [{"words": "one", "label": "many words"}], [{"text": "one", "label": "a"}]):
+        columns, found = read_texts(write_rows(tmp_path / "a.csv", rows))
+        assert columns.label is None
+        assert [row.values[columns.text] for row in found] == ["one"]
