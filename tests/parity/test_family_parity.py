@@ -14,7 +14,7 @@ from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.model import new_model
 from bertsmith.tokenization import Tokenizer
 
-NUM_CASES = {"bert": 104, "causal": 40, "roberta": 45, "albert": 42, "distilbert": 40, "modern": 50}
+NUM_CASES = {"bert": 56, "causal": 40, "roberta": 40, "albert": 42, "distilbert": 40, "modern": 50}
 """In each direction: of each kind of heads as many."""
 READ = [(kind, number) for kind in KINDS for number in range(NUM_CASES[kind])]
 WRITTEN = [(kind, number + NUM_CASES[kind]) for kind, number in READ]

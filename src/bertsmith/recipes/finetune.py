@@ -23,6 +23,7 @@ from bertsmith.inference.sequence_outputs import batch_log_probabilities
 from bertsmith.model.heads import Model
 from bertsmith.objectives.classification import Classification, classification_scores
 from bertsmith.recipes.finetune_options import FinetuneConfig, default_epochs
+from bertsmith.recipes.options import read_settings
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.recipes.run_record import versions
@@ -65,16 +66,18 @@ def finetune_run(
     """
     started_at = time.monotonic()
     folder = Path(out)
-    if not (restart and (folder / "run.toml").is_file()):
+    begins_anew = restart and (folder / "run.toml").is_file()
+    if not begins_anew:
         run = RunFolder(folder, config)
         if run.is_finished:
             return _finished(run)
     source = open_source(config.model)
+    _refuse_own_source(folder, source)
     max_length = _max_length(config, source)
     data = classification_data(config)
     data = data.with_labels(known_order(source, data.labels))
-    if restart and (folder / "run.toml").is_file():
-        shutil.rmtree(folder)  # Only now: a slip of the pen must not cost the earlier run.
+    if begins_anew:  # Only now: a slip of the pen must not cost the earlier run.
+        _remove_earlier(folder)
     run = RunFolder(folder, config)
     _refuse_changed_data(run, data)
     if config.runtime.threads is not None:
@@ -215,6 +218,20 @@ def _max_length(config: FinetuneConfig, source: Source) -> int:
             f"Use --max-length {positions} or less.",
         )
     return config.max_length or source.max_length
+
+
+def _refuse_own_source(folder: Path, source: Source) -> None:
+    if folder.resolve() in (source.folder.resolve(), source.folder.resolve().parent):
+        raise InputError("--out must not hold the encoder that the run starts from", folder, "Choose another folder.")
+
+
+def _remove_earlier(folder: Path) -> None:
+    """Remove an earlier fine-tuning; a run of another kind is left, for it cannot have been meant."""
+    if "task" not in read_settings(folder / "run.toml"):
+        raise InputError(
+            "--restart removes an earlier fine-tuning alone", f"{folder}, which holds another run", "Choose another."
+        )
+    shutil.rmtree(folder)
 
 
 def _refuse_changed_data(run: RunFolder, data: ClassificationData) -> None:

@@ -89,4 +89,5 @@ def _ticks(lowest: float, highest: float) -> list[float]:
     magnitude = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough)
     first, last = math.floor(lowest / step), math.ceil(highest / step)
-    return [round(number * step, 12) for number in range(first, last + 1)]
+    # To so many digits and not to so many places: a learning rate may be very small.
+    return [float(f"{number * step:.12g}") for number in range(first, last + 1)]

@@ -21,6 +21,7 @@ COMMANDS = (
     ("fill",),
     ("classify",),
     ("evaluate",),
+    ("compare",),
     ("info",),
     ("verify",),
 )

@@ -209,3 +209,19 @@ def test_a_group_serves_as_many_layers_in_a_row_as_the_others() -> None:
     for number, expected in enumerate(layers):
         hidden = model.encoder.layers[number // 3](hidden, tokens.layout, None)
         torch.testing.assert_close(hidden, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", KINDS)
+def test_autocast_to_a_lower_precision_stays_finite_and_near_both_ways(kind: str, attention: str) -> None:
+    gradients = []
+    for lower in (False, True):
+        model = kind_model(kind, attention=attention, initializer_range=0.1)
+        torch.manual_seed(0)
+        with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+            loss = loss_of(model)
+        loss.backward()
+        gradients.append(torch.cat([parameter.grad.flatten() for parameter in model.parameters()]))
+    exact, given = gradients
+    assert torch.isfinite(given).all()
+    assert functional.cosine_similarity(exact, given, dim=0) > 0.99

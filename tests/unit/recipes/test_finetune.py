@@ -297,6 +297,16 @@ def test_a_slip_of_the_pen_does_not_cost_the_earlier_run(
     assert (learned[0].folder / "model" / "manifest.json").is_file()
 
 
+def test_no_restart_costs_a_run_of_another_kind_or_the_source_itself(work: Path, tmp_path: Path) -> None:
+    source = made_encoder(tmp_path / "run" / "model")
+    (tmp_path / "run" / "run.toml").write_text('objective = "mlm"\n')
+    with pytest.raises(InputError, match="must not hold the encoder"):
+        finetune_run(_config(work, model=str(tmp_path / "run")), tmp_path / "run", restart=True)
+    with pytest.raises(InputError, match="an earlier fine-tuning alone"):
+        finetune_run(_config(work), tmp_path / "run", restart=True)
+    assert (source / "manifest.json").is_file()
+
+
 def test_positions_past_those_of_the_sources_own_run_are_not_used(work: Path, tmp_path: Path) -> None:
     made_encoder(tmp_path / "run" / "model")
     (tmp_path / "run" / "run.toml").write_text("max_length = 20\n")

@@ -11,6 +11,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.model import Model, preset
 from bertsmith.model.like_size import elmo_of_like_size, num_parameters
 from bertsmith.recipes.options import ModelChoice
+from bertsmith.recipes.start_classifier import open_source, start_classifier
 from bertsmith.recipes.start_model import refuse_unfit_start, start_model
 from made_corpora import made_tokenizer
 from made_language_models import MADE
@@ -67,6 +68,13 @@ def test_a_folder_that_reads_otherwise_is_refused_early_and_late(kind: str, othe
 def test_a_family_that_has_no_causal_form_is_refused_early(start: str) -> None:
     with pytest.raises(InputError, match="causal"):
         refuse_unfit_start(ModelChoice(start=start), "causal")
+
+
+@pytest.mark.parametrize(("kind", "read"), [("bert", "first"), ("gpt", "mean"), ("elmo", "mean")])
+def test_a_classifier_reads_what_has_read_the_text(kind: str, read: str, tmp_path: Path) -> None:
+    source = open_source(_written(kind, tmp_path / kind))
+    model, _ = start_classifier(source, ("no", "yes"), dropout=0.0, fresh_weights=False, seed=0)
+    assert model.config.heads.classifier_input == read
 
 
 def test_a_config_of_an_elmo_gives_an_elmo(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from random_models import KINDS, SMALLEST_VOCABULARY, enlarge, random_config, random_inputs
+from random_models import KINDS, SMALLEST_VOCABULARY, Inputs, enlarge, random_config, random_inputs
 from reference_models import assert_parity, named_for, our_outputs, reference_model
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, BertModel
 
@@ -59,6 +59,10 @@ def test_recorded_attention_is_that_of_the_reference_and_changes_no_output(
     recording = read_model(tmp_path, attention="recording").model.double().eval()
     fused = read_model(tmp_path).model.double().eval()
     inputs = random_inputs(config.encoder, number)
+    if kind == "modern":
+        # The reference's weights are not numbers where padding has nothing real in its window, and from there on.
+        first = inputs.real[0]
+        inputs = Inputs(*(value[:1, first] for value in (inputs.token_ids, inputs.real, inputs.segment_ids)))
     ours, expected = our_outputs(recording, inputs), our_outputs(fused, inputs)
     for name in expected:
         torch.testing.assert_close(ours[name], expected[name], atol=1e-10, rtol=0)
