@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory", "large_step"}
-"""What the others share, and what `make soak` runs at full size."""
+_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory", "large_step", "adapting"}
+"""What the others share, what `make soak` runs at full size, and what needs text to be named."""
 
 
 def main() -> int:

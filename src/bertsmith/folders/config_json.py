@@ -4,7 +4,7 @@ from typing import Any
 
 from bertsmith.folders.formats import Format, format_of, named_format, published_class
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import Dropout, EncoderConfig, ModelConfig
+from bertsmith.model.config import Dropout, EncoderConfig, HeadsConfig, ModelConfig
 
 OWN_SECTION = "bertsmith"
 """Key of `config.json` under which stands what the Hugging Face classes have no field for."""
@@ -80,5 +80,17 @@ def encoder_from_json(values: dict[str, Any], where: str) -> EncoderConfig:
     """
     one: Format = format_of(values, where)
     fields = {"family": one.family, **one.read(values, where)}
-    dropout = own_section(values, where).get("dropout") or fields.get("dropout", {})
-    return EncoderConfig.parse(fields | {"dropout": Dropout.parse(dropout, where=where)}, where=where)
+    told = EncoderConfig.parse(fields | {"dropout": Dropout.parse(fields.get("dropout", {}), where=where)}, where=where)
+    own = own_section(values, where).get("dropout")
+    if not own:
+        return told
+    encoder = told.model_copy(update={"dropout": Dropout.parse(own, where=where)})
+    rates = _dropout_entries(one, encoder)
+    # Where somebody changed the family's own rates since, those count.
+    return encoder if all(values.get(key, rate) == rate for key, rate in rates.items()) else told
+
+
+def _dropout_entries(one: Format, encoder: EncoderConfig) -> dict[str, Any]:
+    """The family's own entries of `config.json` that tell the encoder's dropout."""
+    written = one.write(ModelConfig(encoder=encoder, heads=HeadsConfig(masked_language_model=False, mlm_head="linear")))
+    return {key: value for key, value in written.items() if "dropout" in key and "classif" not in key}

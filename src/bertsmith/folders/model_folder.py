@@ -218,7 +218,7 @@ def _shown_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored
 
 def _labels(values: dict[str, Any], stored: _Stored, where: str) -> tuple[str, ...]:
     """Names of the labels of a classifier that gives one of several to a whole text; none if the folder has none."""
-    whole_text = any(str(name).endswith("ForSequenceClassification") for name in values.get("architectures") or [])
+    whole_text = any(name.endswith("ForSequenceClassification") for name in values.get("architectures") or [])
     if not whole_text or values.get("problem_type") not in (None, "single_label_classification"):
         return ()
     output = stored.tensors.get(stored.format.classifier_output)

@@ -100,6 +100,13 @@ def prompt_ids(tokenizer: Tokenizer, prompt: str) -> Int[np.ndarray, " tokens"]:
     return tokenizer.encode(prompt).token_ids[:-1]
 
 
+def beginning(tokenizer: Tokenizer, token_ids: Int[np.ndarray, " tokens"], most: int) -> str:
+    """The first tokens of a text, at most so many, up to the end of a word where one ends there."""
+    continues = tokenizer.continues_word[token_ids]
+    ends = [place for place in range(1, most + 1) if place >= len(token_ids) or not continues[place]]
+    return tokenizer.decode(token_ids[: ends[-1] if ends else most]).strip()
+
+
 def _refuse_outside(max_new_tokens: int, temperature: float, top_k: int | None) -> None:
     if max_new_tokens < 1:
         raise InputError("max_new_tokens must be 1 or more", max_new_tokens, "Use 40, for example.")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Int
 
 from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
@@ -33,24 +34,19 @@ def label_by_prompt(
         model: a causal language model on `device`.
         tokenizer: the one it was trained with.
         texts: what is classified. A text that does not fit beside the label loses its beginning.
-        labels: words for each label.
+        labels: words for each label; of many, as many as fill half of what the model takes.
         template: how text and label stand together; it holds ``{text}`` and ends with ``{label}``.
         device: where and how it runs.
 
     Raises:
-        InputError: for a model that is not causal, a template without its places, or a label without any piece.
+        InputError: for a model that is not causal, a template without its places, or a label without words.
     """
     if TEXT not in template or not template.endswith(LABEL):
         raise InputError(
             f"A template must hold {TEXT} and end with {LABEL}", template, f"For example: “{TEXT} Topic: {LABEL}”."
         )
-    pieces = [prompt_ids(tokenizer, label)[1:] for label in labels]
     longest = model.config.encoder.num_positions
-    for label, ids in zip(labels, pieces, strict=True):
-        if not 0 < len(ids) < longest - 1:
-            raise InputError(
-                f"A label must be written in 1 to {longest - 2} pieces", f"“{label}”, {len(ids)} pieces", "Rename it."
-            )
+    pieces = label_pieces(tokenizer, labels, longest)
     frame = template.removesuffix(LABEL).rstrip()
     windows: list[TokenWindow] = []
     places: list[np.ndarray] = []
@@ -66,3 +62,21 @@ def label_by_prompt(
     bounds = np.cumsum([len(place) for place in places])[:-1]
     means = np.array([part.mean() for part in np.split(scores, bounds)]).reshape(1 + len(texts), len(labels))
     return (means[1:] - means[0]).argmax(1).tolist()
+
+
+def label_pieces(tokenizer: Tokenizer, labels: Sequence[str], longest: int) -> list[Int[np.ndarray, " _"]]:
+    """The pieces of each label, cut to half of what a model takes.
+
+    Args:
+        tokenizer: the model's.
+        labels: words for each label.
+        longest: tokens that the model takes.
+
+    Raises:
+        InputError: for a label of which no piece is left.
+    """
+    pieces = [prompt_ids(tokenizer, label)[1 : 1 + longest // 2] for label in labels]
+    for label, ids in zip(labels, pieces, strict=True):
+        if not len(ids):
+            raise InputError("A label must have words", f"“{label}”, which has none", "Rename it.")
+    return pieces

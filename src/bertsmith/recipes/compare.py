@@ -35,6 +35,8 @@ from bertsmith.training.events import Observer
 from bertsmith.training.log import read_log
 
 Notify = Callable[[str], None]
+_FINETUNING_SHARE = 0.15
+"""Share of a comparison's minutes that fine-tuning the three takes together."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ def _finetuned(
         "validation": str(task.folder / "test.jsonl"),
         "model": str(run.path / kind / "model"),
         "max_length": config.max_length,
-        "length": {"epochs": config.task.epochs},
+        "length": _finetuning_length(config),
         "data": {"text": "text", "label": "label"},
         "training": {"seed": config.seed},
         "runtime": config.runtime.model_dump(),
@@ -240,6 +242,13 @@ def _finetuned(
     settings = FinetuneConfig.parse(values, where="the comparison")
     tuned = finetune_run(settings, run.path / f"{kind}-finetuned", observers=observers, notify=notify)
     return {name: tuned.metrics[name] for name in ("accuracy", "macro_f1")}
+
+
+def _finetuning_length(config: CompareConfig) -> dict[str, float]:
+    if config.task.epochs is not None:
+        return {"epochs": config.task.epochs}
+    minutes = config.length.minutes
+    return {} if minutes is None else {"minutes": _FINETUNING_SHARE * minutes / len(NAMES)}
 
 
 def _draw(values: dict[str, Any], folder: Path, notify: Notify) -> None:

@@ -16,7 +16,7 @@ from bertsmith.examples.pretraining import document_sentences
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.inference.direction import influence, reach
 from bertsmith.inference.features import layer_means
-from bertsmith.inference.generate import generate
+from bertsmith.inference.generate import beginning, generate
 from bertsmith.inference.prompting import label_by_prompt
 from bertsmith.inference.running import TokenWindow
 from bertsmith.inference.token_scores import perplexity, token_log_probabilities
@@ -29,6 +29,7 @@ _SEED = 15
 """The tokens that are scored and the sentence that is looked at are the same whatever the run's seed."""
 _SCORED_TOKENS, _SCORED_SEQUENCES = 1000, 200
 _FEWEST_SHOWN, _MOST_SHOWN = 6, 14
+_PROMPT_TOKENS = 5
 _LONGER = 4
 _TEMPERATURE, _TOP_K, _NEW_TOKENS = 0.8, 40, 40
 
@@ -166,7 +167,7 @@ def measure_prompt(subject: Subject, task: DownstreamTask, template: str) -> dic
 def measure_writing(subject: Subject, prompt: str | None, seed: int) -> dict[str, Any]:
     """What the model writes, drawn from its likelier tokens."""
     if prompt is None:
-        prompt = subject.tokenizer.decode(_sentence(subject)[1:5]).strip()
+        prompt = beginning(subject.tokenizer, _sentence(subject)[1:-1], _PROMPT_TOKENS)
     found = generate(
         subject.model,
         subject.tokenizer,

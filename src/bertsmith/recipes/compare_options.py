@@ -25,8 +25,9 @@ class CompareTask(Config):
     """How the GPT is prompted: the label whose words fit best behind the text is its answer."""
     most_train_texts: Count = 2000
     most_test_texts: Count = 1000
-    epochs: Annotated[float, Field(gt=0.0)] = 3.0
-    """Passes over the training texts in fine-tuning."""
+    epochs: Annotated[float, Field(gt=0.0)] | None = None
+    """Passes over the training texts in fine-tuning; where not given, as many as the comparison's minutes allow, or as
+    `finetune` makes by itself."""
 
     @model_validator(mode="after")
     def _template_has_places(self) -> "CompareTask":

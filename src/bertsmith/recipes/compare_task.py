@@ -1,19 +1,21 @@
 """The downstream task of a comparison: a table of labelled texts, or one made out of the corpus itself."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import numpy as np
 
-from bertsmith.corpus.corpus import Corpus
+from bertsmith.corpus.corpus import Corpus, Split
 from bertsmith.examples.classification import label_ids, labels_of, stratified_split
 from bertsmith.examples.task_tables import read_task_table
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, new_folder, write_file, write_json
 from bertsmith.foundation.random_streams import random_stream
+from bertsmith.inference.prompting import label_pieces
 from bertsmith.recipes.compare_options import CompareConfig, CompareTask
 from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.text.documents import TextConfig, find_files, read_documents
@@ -22,9 +24,13 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 
 Rows = list[tuple[str, int]]
 """Text and number of its label."""
+_Made = tuple[str, tuple[str, ...], Rows]
+"""What the task is, its labels, and its texts."""
 
 _FEWEST_TEXTS = 20
-_MOST_FILES = 8
+_MOST_CLASSES = 8
+_NAME_WORDS = 4
+"""Words of a document's beginning that name it."""
 _MOST_READ = 50_000
 """Sentences that are looked at to choose from, in a file or a corpus."""
 _FEWEST_WORDS, _MOST_WORDS = 5, 40
@@ -57,6 +63,7 @@ def downstream_task(config: CompareConfig, corpus: Corpus, tokenizer: Tokenizer,
     """
     if not (folder / MANIFEST).is_file():
         description, labels, rows = _rows(config, corpus, tokenizer)
+        label_pieces(tokenizer, labels, config.max_length)  # What cannot be prompted with is told now.
         task = config.task
         order = random_stream(config.seed, "task").permutation(len(rows))[
             : task.most_train_texts + task.most_test_texts
@@ -93,14 +100,18 @@ def _read(path: Path, labels: Sequence[str]) -> Rows:
     return [(row["text"], labels.index(row["label"])) for row in rows]
 
 
-def _rows(config: CompareConfig, corpus: Corpus, tokenizer: Tokenizer) -> tuple[str, tuple[str, ...], Rows]:
+def _rows(config: CompareConfig, corpus: Corpus, tokenizer: Tokenizer) -> _Made:
     if config.task.labels is not None:
         return _labelled(config.task)
     files = [] if is_corpus(config.sources[0]) else find_files(config.sources)
-    return _by_file(files, config.text, config.seed) or _by_order(corpus, tokenizer, config.seed)
+    return (
+        _by_file(files, config.text, config.seed)
+        or _by_document(corpus, tokenizer, config.seed)
+        or _by_order(corpus, tokenizer, config.seed)
+    )
 
 
-def _labelled(task: CompareTask) -> tuple[str, tuple[str, ...], Rows]:
+def _labelled(task: CompareTask) -> _Made:
     table = read_task_table(Path(str(task.labels)), task.table)
     labels = labels_of(table)
     ids = label_ids(table, labels).tolist()
@@ -113,27 +124,62 @@ def _labelled(task: CompareTask) -> tuple[str, tuple[str, ...], Rows]:
     return description, labels, list(zip(texts, ids, strict=True))
 
 
-def _by_file(files: Sequence[Path], text: TextConfig, seed: int) -> tuple[str, tuple[str, ...], Rows] | None:
+def _by_file(files: Sequence[Path], text: TextConfig, seed: int) -> _Made | None:
     """Which file a sentence stands in; None where fewer than two files have enough sentences."""
-    largest = sorted(sorted(files, key=lambda path: -path.stat().st_size)[:_MOST_FILES])
+    largest = sorted(sorted(files, key=lambda path: -path.stat().st_size)[:_MOST_CLASSES])
     if len(largest) < 2:
         return None
-    found: dict[str, list[str]] = {}
     stems = [path.name.split(".")[0] for path in largest]
-    for path, stem in zip(largest, stems, strict=True):
-        sentences = list(islice(_sentences_of(path, text), _MOST_READ))
-        if len(sentences) >= _FEWEST_TEXTS:
-            found[stem if stems.count(stem) == 1 else str(path)] = sentences
-    if len(found) < 2:
+    names = [stem if stems.count(stem) == 1 else str(path) for path, stem in zip(largest, stems, strict=True)]
+    found = {
+        name: list(islice(_sentences_of(path, text), _MOST_READ)) for name, path in zip(names, largest, strict=True)
+    }
+    made = _told_apart(found, seed)
+    return None if made is None else (f"in which of {len(made[0])} files of the corpus a sentence stands", *made)
+
+
+def _by_document(corpus: Corpus, tokenizer: Tokenizer, seed: int) -> _Made | None:
+    """Which of the longest documents a sentence stands in; None where fewer than two have enough sentences."""
+    split = corpus.split("train")
+    longest = np.argsort(-np.diff(split.document_starts), kind="stable")[: 2 * _MOST_CLASSES]
+    found: dict[str, list[str]] = {}
+    for document in sorted(longest.tolist()):
+        first, end = split.document_starts[document : document + 2].tolist()
+        sentences = list(islice(_decoded(split, tokenizer, first, end), _MOST_READ))
+        name = " ".join(sentences[0].split()[:_NAME_WORDS]) if sentences else ""
+        found[name if name and name not in found else f"{name} {document}".strip()] = [
+            one for one in sentences if _fits(one)
+        ]
+    made = _told_apart(found, seed)
+    return None if made is None else (f"in which of {len(made[0])} documents of the corpus a sentence stands", *made)
+
+
+def _told_apart(found: dict[str, list[str]], seed: int) -> tuple[tuple[str, ...], Rows] | None:
+    """Classes with as many sentences each, so that none is the likelier answer: as many classes as give most texts."""
+    found = _of_one_class(found)
+    sizes = sorted((len(sentences) for sentences in found.values()), reverse=True)[:_MOST_CLASSES]
+    counts = {number: number * sizes[number - 1] for number in range(2, len(sizes) + 1)}
+    enough = [number for number in counts if sizes[number - 1] >= _FEWEST_TEXTS]
+    if not enough:
         return None
-    # As many of each, so that no file is the likelier answer.
-    each = min(len(sentences) for sentences in found.values())
+    number = max(enough, key=lambda classes: (counts[classes], classes))
+    each = sizes[number - 1]
+    names = [name for name, sentences in found.items() if len(sentences) >= each][:number]
     rows = [
-        (sentences[place], label)
-        for label, (name, sentences) in enumerate(found.items())
-        for place in random_stream(seed, "task", name).permutation(len(sentences))[:each]
+        (found[name][place], label)
+        for label, name in enumerate(names)
+        for place in random_stream(seed, "task", name).permutation(len(found[name]))[:each].tolist()
     ]
-    return f"in which of {len(found)} files of the corpus a sentence stands", tuple(found), rows
+    return tuple(names), rows
+
+
+def _of_one_class(found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Each sentence once, and none that stands in several classes: what is judged must not have been learned."""
+    classes = Counter(sentence for sentences in found.values() for sentence in set(sentences))
+    return {
+        name: [sentence for sentence in dict.fromkeys(sentences) if classes[sentence] == 1]
+        for name, sentences in found.items()
+    }
 
 
 def _sentences_of(path: Path, text: TextConfig) -> Iterator[str]:
@@ -145,9 +191,13 @@ def _fits(sentence: str) -> bool:
     return _FEWEST_WORDS <= len(sentence.split()) <= _MOST_WORDS
 
 
-def _by_order(corpus: Corpus, tokenizer: Tokenizer, seed: int) -> tuple[str, tuple[str, ...], Rows]:
+def _by_order(corpus: Corpus, tokenizer: Tokenizer, seed: int) -> _Made:
     """Whether two neighbouring words of a sentence were swapped (bigram shift of Conneau et al. 2018)."""
-    sentences = [sentence for sentence in _decoded(corpus, tokenizer) if _fits(sentence)]
+    splits = [corpus.split("validation"), corpus.split("train")]
+    decoded = chain.from_iterable(
+        _decoded(split, tokenizer, 0, min(split.num_sentences, _MOST_READ)) for split in splits
+    )
+    sentences = [sentence for sentence in decoded if _fits(sentence)]
     stream = random_stream(seed, "swaps")
     rows: Rows = []
     for sentence in dict.fromkeys(sentences):
@@ -168,10 +218,7 @@ def _by_order(corpus: Corpus, tokenizer: Tokenizer, seed: int) -> tuple[str, tup
     return "whether two neighbouring words of a sentence of the corpus were swapped", _SWAP_LABELS, rows
 
 
-def _decoded(corpus: Corpus, tokenizer: Tokenizer) -> Iterator[str]:
-    """Sentences, held-out ones first."""
-    for name in ("validation", "train"):
-        split = corpus.split(name)
-        starts = split.sentence_starts[: _MOST_READ + 1].tolist()
-        for start, end in pairwise(starts):
-            yield tokenizer.decode(split.tokens(start, end)).strip()
+def _decoded(split: Split, tokenizer: Tokenizer, first: int, end: int) -> Iterator[str]:
+    """Sentences `first` to `end` of a split, as the tokenizer writes them."""
+    for start, stop in pairwise(split.sentence_starts[first : end + 1].tolist()):
+        yield tokenizer.decode(split.tokens(start, stop)).strip()

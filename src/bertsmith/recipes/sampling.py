@@ -12,7 +12,7 @@ from bertsmith.corpus.corpus import Split
 from bertsmith.engine.device import Device
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.inference.fill import FillPredictor
-from bertsmith.inference.generate import generate
+from bertsmith.inference.generate import beginning, generate
 from bertsmith.inference.running import TokenWindow
 from bertsmith.model.heads import Model
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -75,7 +75,7 @@ class WritingSampler:
     def __init__(self, split: Split, model: Model, tokenizer: Tokenizer, device: Device) -> None:
         self._model, self._tokenizer, self._device = model, tokenizer, device
         sentences = islice(_sentences(split, random_stream(0, "samples")), _NUM_LINES)
-        self._prompts = [tokenizer.decode(ids[:_FEWEST_TOKENS]).strip() for ids in sentences]
+        self._prompts = [beginning(tokenizer, ids, _FEWEST_TOKENS - 1) for ids in sentences]
 
     def __call__(self) -> list[str]:
         """One line a sentence: its beginning, and what the model writes behind it."""

@@ -70,9 +70,12 @@ def test_a_pooler_that_a_class_has_no_place_for_lies_apart(
     assert not loading["unexpected_keys"]
 
 
+@pytest.mark.parametrize("heads", [HeadsConfig(), HeadsConfig(masked_language_model=False)], ids=named)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_family_is_inferred_where_the_config_names_none(kind: str, tmp_path: Path, tokenizer: Tokenizer) -> None:
-    model = written(tmp_path, kind, HeadsConfig(), tokenizer)
+def test_the_family_is_inferred_where_the_config_names_none(
+    kind: str, heads: HeadsConfig, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    model = written(tmp_path, kind, heads, tokenizer)
     told = read_config(tmp_path)["model_type"]
     change_config(tmp_path, model_type=None)
     read = read_model(tmp_path)
@@ -260,6 +263,19 @@ def test_dropout_of_each_family_is_written_and_read(kind: str, tmp_path: Path, t
     write_model(tmp_path, varied_model(config), tokenizer)
     from_elsewhere(tmp_path)
     assert read_model(tmp_path).model.config.encoder.dropout == dropout
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry"), [("bert", "hidden_dropout_prob"), ("distilbert", "attention_dropout"), ("modern", "mlp_dropout")]
+)
+def test_a_rate_that_somebody_changed_in_the_config_counts(
+    kind: str, entry: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    uneven = Dropout(embeddings=0.1, attention_weights=0.2, feed_forward=0.3)
+    write_model(tmp_path, varied_model(small_config(HeadsConfig(), **KINDS[kind] | {"dropout": uneven})), tokenizer)
+    assert read_model(tmp_path).model.config.encoder.dropout == uneven
+    change_config(tmp_path, **{entry: 0.75})
+    assert 0.75 in read_model(tmp_path).model.config.encoder.dropout.model_dump().values()
 
 
 def test_the_length_of_a_roberta_leaves_out_the_rows_below_its_offset(tmp_path: Path, tokenizer: Tokenizer) -> None:

@@ -176,6 +176,9 @@ def test_sizes_that_contradict_the_config_are_refused_with_both(folder: Path, fi
     [
         ({"model_type": "robarta"}, "model_type 'robarta'"),
         ({"model_type": "robarta"}, "Did you mean roberta?"),
+        ({"model_type": ["bert"]}, "model_type ['bert']"),
+        ({"architectures": "BertModel"}, "architectures must be a list"),
+        ({"architectures": [7]}, "architectures must be a list"),
         ({"model_type": "t5"}, "bert, roberta, albert, distilbert, modernbert, elmo"),
         ({"hidden_act": "swish"}, "hidden_act must be one of: gelu"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type 'relative_key'"),

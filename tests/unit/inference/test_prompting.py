@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.prompting import label_by_prompt
+from bertsmith.inference.prompting import label_by_prompt, label_pieces
 from bertsmith.model import Model, PackedTokens
 from made_corpora import made_tokenizer
 from made_language_models import made_bert, made_gpt
@@ -65,10 +65,17 @@ def test_a_template_without_its_places_is_refused(template: str) -> None:
         label_by_prompt(made_gpt(), made_tokenizer(), TEXTS, LABELS, template=template)
 
 
-@pytest.mark.parametrize("label", ["", "rain " * 40])
-def test_a_label_that_cannot_be_written_is_refused(label: str) -> None:
-    with pytest.raises(InputError, match="pieces"):
-        label_by_prompt(made_gpt(), made_tokenizer(), TEXTS, ["rain", label])
+def test_a_label_without_words_is_refused() -> None:
+    with pytest.raises(InputError, match="must have words"):
+        label_by_prompt(made_gpt(), made_tokenizer(), TEXTS, ["rain", " "])
+
+
+def test_a_label_of_many_words_is_cut_to_half_a_window() -> None:
+    tokenizer = made_tokenizer()
+    whole, cut = label_pieces(tokenizer, ["rain", "snow " * 40], 24)
+    assert whole.tolist() == tokenizer.encode("rain").token_ids[1:-1].tolist()
+    assert cut.tolist() == tokenizer.encode("snow " * 40).token_ids[1:13].tolist()
+    assert label_by_prompt(made_gpt(), tokenizer, TEXTS, ["rain", "snow " * 40])
 
 
 def test_a_model_that_is_not_causal_is_refused() -> None:

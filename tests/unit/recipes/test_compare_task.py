@@ -21,7 +21,7 @@ def _config(sources: list[Path], **task: object) -> CompareConfig:
 
 def _task(config: CompareConfig, tmp_path: Path, texts: list[str] | None = None) -> DownstreamTask:
     corpus = tmp_path / "corpus"
-    opened = Corpus.open(corpus) if corpus.is_dir() else made_corpus(corpus, texts or made_texts(40), held_out=0.2)
+    opened = Corpus.open(corpus) if corpus.is_dir() else made_corpus(corpus, texts or made_texts(40))
     return downstream_task(config, opened, made_tokenizer(), tmp_path / "task")
 
 
@@ -49,15 +49,46 @@ def test_sentences_of_two_files_are_told_apart_by_file(tmp_path: Path) -> None:
 
 
 def test_files_of_one_name_keep_their_folders(tmp_path: Path) -> None:
-    sentences = made_texts(40, sentences=(2, 4))
-    for folder in ("a", "b"):
+    for number, folder in enumerate(("a", "b")):
         (tmp_path / folder).mkdir()
+        sentences = made_texts(40, sentences=(2, 4), seed=number)
         (tmp_path / folder / "text.txt").write_text("\n\n".join(sentences), encoding="utf-8")
     task = _task(_config([tmp_path / "a" / "text.txt", tmp_path / "b" / "text.txt"]), tmp_path)
     assert task.labels == (str(tmp_path / "a" / "text.txt"), str(tmp_path / "b" / "text.txt"))
 
 
-def test_one_file_gives_sentences_in_order_and_swapped(tmp_path: Path) -> None:
+def test_what_stands_in_two_files_is_no_question(tmp_path: Path) -> None:
+    shared = [f"Nobody found the quiet garden of house {number} again." for number in range(30)]
+    files = _files(
+        tmp_path,
+        ships=[*shared, *(f"The sailor of boat {number} opened the window again." for number in range(40))],
+        houses=[*shared, *(f"A teacher in house {number} found bread and snow." for number in range(40)), *shared],
+    )
+    task = _task(_config(files), tmp_path)
+    texts = [text for text, _ in [*task.train, *task.test]]
+    assert len(texts) == len(set(texts)) == 80
+    assert not set(texts) & set(shared)
+
+
+def test_sentences_of_long_documents_are_told_apart_by_document(tmp_path: Path) -> None:
+    places = {"river": 90, "garden": 70, "bridge": 20, "harbour": 6}
+    documents = [
+        " ".join(f"Every morning at the {place} number {number} was quiet." for number in range(count))
+        for place, count in places.items()
+    ]
+    (file,) = _files(tmp_path, alone=documents)
+    task = _task(_config([file]), tmp_path, [*documents, *made_texts(30)])
+    # Two documents give 140 sentences, three would give 60.
+    assert task.description == "in which of 2 documents of the corpus a sentence stands"
+    rows = [*task.train, *task.test]
+    assert Counter(label for _, label in rows) == {0: 70, 1: 70}
+    for text, label in rows:
+        assert (" river " in text) == (label == rows[0][1] if " river " in rows[0][0] else label != rows[0][1])
+    assert len(set(task.labels)) == 2
+    assert all(label.startswith("Every morning at the") for label in task.labels)
+
+
+def test_one_file_of_short_documents_gives_sentences_in_order_and_swapped(tmp_path: Path) -> None:
     (file,) = _files(tmp_path, alone=made_texts(40))
     task = _task(_config([file]), tmp_path)
     assert task.labels == ("right", "wrong")

@@ -23,12 +23,14 @@ def format_of(values: dict[str, Any], where: str) -> Format:
     """The format of the family that a `config.json` names, or that it shows where it names none.
 
     Raises:
-        InputError: for a family that is not known here.
+        InputError: for a family that is not known here, or classes that are no list of names.
     """
-    kind = values.get("model_type")
+    kind, names = values.get("model_type"), values.get("architectures") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("architectures must be a list of names of classes", f"{names!r} in {where}", "Mend the file.")
     if kind is None:
-        return _shown(values)
-    if kind not in _BY_MODEL_TYPE:
+        return _shown(values, names[0] if names else "")
+    if not isinstance(kind, str) or kind not in _BY_MODEL_TYPE:
         known = ", ".join(_BY_MODEL_TYPE)
         near = near_match(str(kind), list(_BY_MODEL_TYPE))
         raise InputError(
@@ -39,10 +41,10 @@ def format_of(values: dict[str, Any], where: str) -> Format:
     return _BY_MODEL_TYPE[kind]
 
 
-def _shown(values: dict[str, Any]) -> Format:
-    architecture = str((values.get("architectures") or [""])[0])
+def _shown(values: dict[str, Any], architecture: str) -> Format:
     for one in FORMATS.values():
-        if one.encoder_class and architecture.startswith(one.encoder_class.removesuffix("Model") + "For"):
+        with_heads = f"{one.encoder_class.removesuffix('Model')}For"
+        if one.encoder_class and (architecture == one.encoder_class or architecture.startswith(with_heads)):
             return one
     return ALBERT if "num_hidden_groups" in values else BERT
 
