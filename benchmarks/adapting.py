@@ -1,6 +1,6 @@
 """What adapting an encoder to a domain brings: cloze accuracy of the domain and a downstream score, before and after.
 
-    python -m benchmarks.adapting MODEL --text DOMAIN.txt --held-out HELD.txt --train TRAIN.csv --test TEST.csv --out DIR
+    python -m benchmarks.adapting MODEL --text DOMAIN.txt --held-out HELD.txt --train A.csv --test B.csv --out DIR
 
 DOMAIN and HELD hold one text a line. The cloze hides one word of each held-out text, of at least five letters, the same
 words for every model; a hit is the hidden word among a model's five best words. A word that a vocabulary writes with

@@ -16,7 +16,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from bertsmith.folders.model_folder import read_model
 from bertsmith.model.packed import PackedTokens
-from bertsmith.recipes.demo import EXAMPLES
+from bertsmith.recipes.demonstration.run import EXAMPLES
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 LEAST_GAIN_NATS = 1.0

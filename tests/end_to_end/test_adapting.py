@@ -21,7 +21,8 @@ WORDS = ("tachycardia", "stenosis", "angiogram", "thrombus")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("clinic") / "notes.txt"
     lines = [
-        f"The patient with {WORDS[number % 4]} had an {WORDS[(number + 2) % 4]}. The {WORDS[(number + 1) % 4]} was small.\n"
+        f"The patient with {WORDS[number % 4]} had an {WORDS[(number + 2) % 4]}. "
+        f"The {WORDS[(number + 1) % 4]} was small.\n"
         f"On day {number} the {WORDS[number // 2 % 4]} was gone. Number {number} went home."
         for number in range(80)
     ]

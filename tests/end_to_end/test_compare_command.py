@@ -115,7 +115,7 @@ def test_without_matplotlib_the_table_is_made_and_the_picture_asked_for(
 ) -> None:
     assert outcome.code == 0
     (folder / "comparison.svg").unlink(missing_ok=True)
-    monkeypatch.setattr("bertsmith.recipes.compare.can_draw", lambda: False)
+    monkeypatch.setattr("bertsmith.recipes.comparison.run.can_draw", lambda: False)
     again = command(*arguments)
     assert again.code == 0
     assert "matplotlib is not installed" in again.err

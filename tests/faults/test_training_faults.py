@@ -194,7 +194,7 @@ def test_a_checkpoint_that_was_damaged_costs_only_the_steps_after_the_one_before
     arguments = _arguments(text, out, "mlm")
     with monkeypatch.context() as patch:
         # The disk is full when the model is to be written, so that the run stays unfinished.
-        patch.setattr("bertsmith.recipes.pretrain.write_model", _no_room)
+        patch.setattr("bertsmith.recipes.pretraining.run.write_model", _no_room)
         assert bertsmith(arguments) == 2
     newest = max((out / "checkpoints").iterdir())
     assert newest.name == f"step-{STEPS:08d}"

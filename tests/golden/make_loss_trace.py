@@ -14,7 +14,7 @@ from bertsmith.examples.masking import MaskingConfig
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model import HeadsConfig, Model, ModelConfig, new_model, preset
 from bertsmith.objectives.report import add_counts
-from bertsmith.recipes.pretraining_data import OBJECTIVES, PretrainingData, pretraining_data
+from bertsmith.recipes.pretraining.data import OBJECTIVES, PretrainingData, pretraining_data
 from bertsmith.text.documents import Document
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.training import train_tokenizer

@@ -10,8 +10,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 import bertsmith
 from bertsmith.inference.classify import ClassifyPredictor
-from bertsmith.recipes.finetune import finetune_run
-from bertsmith.recipes.finetune_options import FinetuneConfig
+from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.run import finetune_run
 from made_corpora import made_texts
 from made_tasks import made_encoder, made_rows, write_rows
 

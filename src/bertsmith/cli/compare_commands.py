@@ -53,9 +53,9 @@ def compare(
 
     Example: bertsmith compare news/ --out compared --minutes 20 --labels topics.csv
     """
-    from bertsmith.recipes.compare import compare_run
-    from bertsmith.recipes.compare_options import CompareConfig
-    from bertsmith.recipes.options import put_given, with_assignments
+    from bertsmith.recipes.comparison.options import CompareConfig
+    from bertsmith.recipes.comparison.run import compare_run
+    from bertsmith.recipes.pretraining.options import put_given, with_assignments
 
     values: dict[str, Any] = {"sources": sources}
     put_given(

@@ -3,7 +3,7 @@
 import typer
 
 from bertsmith.cli.output import note, result
-from bertsmith.recipes.demo import EXAMPLES, Demonstration
+from bertsmith.recipes.demonstration.run import EXAMPLES, Demonstration
 
 
 def show_demonstration(shown: Demonstration, *, as_json: bool) -> None:

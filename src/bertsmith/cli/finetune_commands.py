@@ -12,7 +12,7 @@ from bertsmith.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from bertsmith.inference.classify import ClassifyPredictor, ClassPrediction
-    from bertsmith.recipes.classify_rows import RowResult
+    from bertsmith.recipes.finetuning.classify_rows import RowResult
 
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 _MOST_ERRORS = 5
@@ -60,9 +60,9 @@ def finetune(
 
     Example: bertsmith finetune classify train.csv --model my-bert/model --out my-classifier
     """
-    from bertsmith.recipes.finetune import finetune_run
-    from bertsmith.recipes.finetune_options import FinetuneConfig
-    from bertsmith.recipes.options import put_given, read_settings, with_assignments
+    from bertsmith.recipes.finetuning.options import FinetuneConfig
+    from bertsmith.recipes.finetuning.run import finetune_run
+    from bertsmith.recipes.pretraining.options import put_given, read_settings, with_assignments
 
     values: dict[str, Any] = read_settings(config) if config is not None else {}
     if sum(given is not None for given in (epochs, steps, minutes)):
@@ -149,7 +149,7 @@ def classify(
         columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
         _classify_rows(predictor, source, output, columns, as_json=as_json)
         return
-    from bertsmith.recipes.classify_rows import prediction_values
+    from bertsmith.recipes.finetuning.classify_rows import prediction_values
 
     items = [text if pair is None else (text, pair) for text in texts or []]
     for prediction in predictor(items):
@@ -191,7 +191,7 @@ def _classify_rows(
     predictor: "ClassifyPredictor", source: str, output: Path | None, columns: dict[str, Any], *, as_json: bool
 ) -> None:
     from bertsmith.examples.task_tables import TableConfig
-    from bertsmith.recipes.classify_rows import classify_file, classify_stream, write_results
+    from bertsmith.recipes.finetuning.classify_rows import classify_file, classify_stream, write_results
 
     if source == "-":
         results = classify_stream(predictor, sys.stdin.buffer)

@@ -27,7 +27,7 @@ def demo(
     Example: bertsmith demo --out demo
     """
     from bertsmith.cli.demo_summary import show_demonstration
-    from bertsmith.recipes.demo import demo_run
+    from bertsmith.recipes.demonstration.run import demo_run
 
     shown = demo_run(out, minutes=minutes, observers=[TrainingDisplay()], notify=note)
     show_demonstration(shown, as_json=as_json)
@@ -65,8 +65,8 @@ def pretrain(
 
     Example: bertsmith pretrain news/ --out my-bert --minutes 30
     """
-    from bertsmith.recipes.options import PretrainConfig, put_given, read_settings, with_assignments
-    from bertsmith.recipes.pretrain import pretrain_run
+    from bertsmith.recipes.pretraining.options import PretrainConfig, put_given, read_settings, with_assignments
+    from bertsmith.recipes.pretraining.run import pretrain_run
 
     values: dict[str, Any] = read_settings(config) if config is not None else {}
     if sources:

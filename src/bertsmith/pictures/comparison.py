@@ -55,7 +55,8 @@ def draw_comparison(models: Sequence[ComparedModel], folder: Path, *, commonest_
     # Text stays text in the SVG, and the same figures give the same file.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "bertsmith", "font.size": 11}):
         figure = Figure(figsize=(15, 10), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+        parts: Any = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+        top, bottom = parts
         losses, scores = top.subplots(1, 2)
         _draw_losses(losses, models)
         _draw_scores(scores, models, commonest_share)

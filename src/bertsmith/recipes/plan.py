@@ -8,7 +8,7 @@ from bertsmith.folders.model_folder import read_config
 from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.model import PRESETS, EncoderConfig, HeadsConfig, ModelConfig, preset
 from bertsmith.planning.parameters import PUBLISHED, ParameterCount, PublishedSize, count_parameters
-from bertsmith.recipes.start_model import config_file
+from bertsmith.recipes.pretraining.start_model import config_file
 
 _DEFAULT_VOCABULARY = 32_000
 

@@ -11,7 +11,7 @@ import tomli_w
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, remove_leftovers, write_file
-from bertsmith.recipes.options import read_settings
+from bertsmith.recipes.pretraining.options import read_settings
 
 _RUN = "run.toml"
 _FREE = ("runtime",)

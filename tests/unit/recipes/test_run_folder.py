@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.recipes.options import PretrainConfig
+from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.run_folder import RunFolder
 
 

@@ -1,0 +1,1 @@
+"""BERT, GPT and ELMo trained alike and measured."""

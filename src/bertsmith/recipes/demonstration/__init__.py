@@ -1,0 +1,1 @@
+"""The demonstration: its text, its questions, its run."""

@@ -1,0 +1,1 @@
+"""Fine-tuning: rows with labels become a model that does a job."""

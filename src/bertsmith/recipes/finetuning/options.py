@@ -1,0 +1,110 @@
+"""What a fine-tuning run is made of, as one frozen config: the same in TOML, on the command line and in Python."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from bertsmith.examples.task_examples import LongTexts
+from bertsmith.examples.task_tables import TableConfig
+from bertsmith.foundation.config import Config
+from bertsmith.recipes.pretraining.options import RuntimeConfig
+from bertsmith.training.config import LengthConfig, LoopConfig
+
+_OPTIMIZER = {"beta2": 0.999}
+_SCHEDULE = {"warmup_share": 0.1}
+_LOOP = {"validate_every_share": 0.2, "keep_checkpoints": 1}
+
+_ROWS_SEEN = 30_000
+_FEW_ROWS = 2_000
+_FEWEST_EPOCHS, _MOST_EPOCHS = 3.0, 20.0
+_RATE_OF_BASE, _WIDTH_OF_BASE = 4e-5, 768
+_HIGHEST_RATE = 1e-3
+
+
+class FinetuneTraining(LoopConfig):
+    """Everything about fine-tuning that is not the model, the data or the length of the run.
+
+    What is not given here is as published BERT was fine-tuned (Devlin et al. 2019, appendix A.3), and not as it was
+    pre-trained. A learning rate that is not given is chosen by the width of the model.
+    """
+
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    """Sequences in a step's batch; where not given, 32, or 16 where there are fewer than 2,000 rows."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_published(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        filled = _LOOP | values
+        for name, defaults in (("optimizer", _OPTIMIZER), ("schedule", _SCHEDULE)):
+            given = filled.get(name, {})
+            if isinstance(given, dict):
+                filled[name] = defaults | given
+        return filled
+
+
+class FinetuneConfig(Config):
+    """Everything that decides a fine-tuning run."""
+
+    task: Literal["classify"] = "classify"
+    train: str
+    """File of labelled rows."""
+    validation: str | None = None
+    """File of rows to validate on; a share of the training rows where not given."""
+    validation_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1
+    """How many training rows are held out where no file is given: of each label as many, drawn the same way always."""
+    model: str
+    """The folder of the encoder, or of a run."""
+    fresh_weights: bool = False
+    """Take the folder's sizes and tokenizer alone: the comparison that shows what pre-training brings."""
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
+    """In all places of the encoder and before the classifier."""
+    max_length: Annotated[int, Field(ge=8)] | None = None
+    """Most tokens of a sequence, special ones included; what the model takes, 512 at most, where not given."""
+    long_texts: LongTexts = "head"
+    """Which part of a longer text is kept."""
+    freeze: Literal["nothing", "encoder"] = "nothing"
+    """encoder: train the head alone, pooler included, on the encoder as it is."""
+    class_weights: Literal["none", "balanced"] = "none"
+    """balanced: all labels weigh the same in the loss, however many rows each has."""
+    length: LengthConfig = LengthConfig()
+    data: TableConfig = TableConfig()
+    training: FinetuneTraining = FinetuneTraining()
+    runtime: RuntimeConfig = RuntimeConfig()
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """Plain values from which the same run can be begun again; a rate that the model decides is left out."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        if not self._rate_is_given:
+            del values["training"]["optimizer"]["learning_rate"]
+        return values
+
+    @property
+    def _rate_is_given(self) -> bool:
+        return "learning_rate" in self.training.optimizer.model_fields_set
+
+    def learning_rate_for(self, hidden_size: int) -> float:
+        """The rate that was given, or one by the model's width.
+
+        That is 4e-5 at 768, in the middle of what was published for BERT-Base, and falls as the width grows: an update
+        of Adam moves each output by the rate times the width.
+        """
+        if self._rate_is_given:
+            return self.training.optimizer.learning_rate
+        return min(_RATE_OF_BASE * _WIDTH_OF_BASE / hidden_size, _HIGHEST_RATE)
+
+
+def default_batch_size(num_rows: int) -> int:
+    """Sequences of a step where none are asked for: few rows need the more steps."""
+    return 16 if num_rows < _FEW_ROWS else 32
+
+
+def default_epochs(num_rows: int) -> float:
+    """Passes over the training rows where no length is given: three, and more over few rows.
+
+    Small data needs many passes to be learned steadily (Mosbach et al. 2021): 30,000 rows are seen in all, in 20 passes
+    at most.
+    """
+    return min(max(_ROWS_SEEN / num_rows, _FEWEST_EPOCHS), _MOST_EPOCHS)

@@ -1,0 +1,1 @@
+"""Pre-training: what a run is made of, and running it."""

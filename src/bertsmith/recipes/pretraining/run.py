@@ -1,0 +1,341 @@
+"""Pre-training from raw text in one call: tokenizer, corpus, model, loop, model folder, report."""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bertsmith.batches.loader import Prefetcher
+from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.checkpoints.checkpoint import CheckpointStore
+from bertsmith.corpus.corpus import Corpus
+from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.evaluation import evaluate
+from bertsmith.folders.model_folder import read_tokenizer, write_model
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import new_folder, write_file
+from bertsmith.inference.fill import FillPredictor
+from bertsmith.model.encoder import Encoder
+from bertsmith.model.heads import Model
+from bertsmith.recipes.pretraining.data import (
+    OBJECTIVES,
+    PretrainingData,
+    pretraining_data,
+    refuse_unfit_examples,
+)
+from bertsmith.recipes.pretraining.options import PretrainConfig
+from bertsmith.recipes.pretraining.sampling import Sampler, WritingSampler
+from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
+from bertsmith.recipes.pretraining.start_model import (
+    is_model_folder,
+    known_encoder,
+    positions_of,
+    refuse_unfit_start,
+    refuse_unknown_start,
+    start_model,
+)
+from bertsmith.recipes.results import Run
+from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.recipes.run_record import versions
+from bertsmith.recipes.step_budget import step_budget
+from bertsmith.recipes.text_sources import (
+    extended_tokenizer,
+    is_corpus,
+    prepare_files,
+    refuse_mixed_sources,
+    tokenizer_for,
+)
+from bertsmith.reports.model_card import model_card
+from bertsmith.reports.run_report import run_report
+from bertsmith.text.documents import find_files
+from bertsmith.tokenization.tokenizer import Tokenizer
+from bertsmith.training.events import Observer
+from bertsmith.training.log import LogWriter, read_log
+from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
+from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.stopping import stop_requests
+
+Notify = Callable[[str], None]
+_DEFAULT_EPOCHS = 3.0
+
+
+def pretrain_run(
+    config: PretrainConfig,
+    out: str | Path,
+    *,
+    restart: bool = False,
+    observers: Sequence[Observer] = (),
+    notify: Notify = lambda message: None,
+) -> Run:
+    """Run, or go on with, a pre-training.
+
+    Args:
+        config: what is to run.
+        out: the run's folder. Where it holds the same run, unfinished, that goes on; finished, nothing is done.
+        restart: remove what `out` holds of an earlier run first.
+        observers: are told of progress, validations, samples and checkpoints.
+        notify: is told in a line what is being done.
+
+    Raises:
+        InputError: if something given cannot be used; mostly before any work begins.
+        Stopped: if a stop was asked for. The same call goes on.
+    """
+    started_at = time.monotonic()
+    refuse_unknown_start(config.model)
+    config = with_start_defaults(config)
+    folder = Path(out)
+    if restart and (folder / "run.toml").is_file():
+        _refuse_early(config)  # A slip of the pen must not cost the earlier run.
+        shutil.rmtree(folder)
+    run = RunFolder(folder, config)
+    if run.is_finished:
+        return _finished(run)
+    _refuse_early(config)
+    if config.runtime.threads is not None:
+        torch.set_num_threads(config.runtime.threads)
+    device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
+    with run.absent_if_refused():
+        return _train(config, run, device, started_at, observers, notify)
+
+
+def _train(
+    config: PretrainConfig,
+    run: RunFolder,
+    device: Device,
+    started_at: float,
+    observers: Sequence[Observer],
+    notify: Notify,
+) -> Run:
+    run.write(run.record() | {"precision": device.precision})
+    corpus, tokenizer = _corpus(config, run, notify)
+    for warning in corpus.warnings:
+        notify(f"note: {warning}")
+    run.write(run.record() | versions() | _facts(corpus, tokenizer))
+    with stop_requests() as stop:
+        pieces = _assemble(config, run, corpus, tokenizer, device, started_at, notify)
+        with pieces.prefetcher:
+            loop = TrainingLoop(
+                state=pieces.state,
+                books=pieces.books,
+                objective=OBJECTIVES[config.objective],
+                fetch=pieces.prefetcher.get,
+                batches_per_epoch=pieces.data.train.batches_per_epoch,
+                config=config.training,
+                device=device,
+                tokenizer=tokenizer,
+                checkpoints=CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints),
+                validate=pieces.validate,
+                sample=_sampler(config.objective, corpus, pieces, tokenizer, device),
+                observers=[LogWriter(run.log, resumed_at=pieces.state.step), *observers],
+                stop=stop,
+            )
+            metrics = loop.run()
+    return _finish(config, run, tokenizer, pieces.state, metrics)
+
+
+def _sampler(
+    objective: str, corpus: Corpus, pieces: "_Pieces", tokenizer: Tokenizer, device: Device
+) -> Callable[[], list[str]] | None:
+    """What shows people how far the model is; None for an ELMo, which fills nothing and writes nothing."""
+    validation, model = corpus.split("validation"), pieces.state.model
+    match objective:
+        case "causal":
+            return WritingSampler(validation, model, tokenizer, device)
+        case "bilm":
+            return None
+        case _:
+            return Sampler(validation, FillPredictor(model, tokenizer, device), tokenizer, pieces.sequence_format)
+
+
+def _refuse_early(config: PretrainConfig) -> None:
+    """Refuse what can be refused before anything is read or written."""
+    refuse_mixed_sources(config.sources)
+    refuse_unknown_start(config.model)
+    refuse_unfit_start(config.model, config.objective)
+    if config.extend_vocabulary and (not is_model_folder(config.model.start) or is_corpus(config.sources[0])):
+        raise InputError(
+            "--extend-vocabulary needs a model folder to go on from, and text that is not yet tokens",
+            f"--model {config.model.start}, {config.sources[0]}",
+            "Name a model folder with --model, and text files.",
+        )
+    choose_device(config.runtime.device, "fp32")
+    positions = positions_of(config.model)
+    if config.max_length > positions:
+        raise InputError(
+            "--max-length must not exceed the positions of the model",
+            f"{config.max_length}, and {config.model.start} has {positions}",
+            f"Use --max-length {positions} or less.",
+        )
+    if config.training.batch_tokens < 2 * config.max_length:
+        raise InputError(
+            "--batch-tokens must hold two sequences at least",
+            f"{config.training.batch_tokens} with --max-length {config.max_length}",
+            f"Use --batch-tokens {2 * config.max_length} or more.",
+        )
+    if not config.sources:
+        raise InputError("There must be text to train on", "no source", "Name files, folders or a prepared corpus.")
+    _refuse_unfit(config, None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder))
+    if not is_corpus(config.sources[0]):
+        find_files(config.sources)
+
+
+def _refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
+    """Refuse examples that cannot be made as asked, with a tokenizer where there is one."""
+    refuse_unfit_examples(
+        None if tokenizer is None else SequenceFormat.of(tokenizer),
+        objective=config.objective,
+        sequences=config.sequences,
+        masking=config.masking,
+    )
+
+
+def _corpus(config: PretrainConfig, run: RunFolder, notify: Notify) -> tuple[Corpus, Tokenizer]:
+    """Open the corpus that was named, or make tokenizer and corpus in the run's folder."""
+    if is_corpus(config.sources[0]):
+        corpus = Corpus.open(config.sources[0])
+        tokenizer = Tokenizer.from_folder(corpus.tokenizer_folder)
+        _refuse_unfit(config, tokenizer)
+        return corpus, tokenizer
+    files = find_files(config.sources)
+    if config.tokenizer_folder is not None:
+        tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
+    elif is_model_folder(config.model.start):
+        vocab_size = known_encoder(config.model).vocab_size
+        tokenizer = read_tokenizer(Path(config.model.start), vocab_size=vocab_size)
+        if config.extend_vocabulary:
+            tokenizer = extended_tokenizer(tokenizer, files, config.text, config.extend_vocabulary, run.tokenizer)
+    else:
+        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
+        notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
+    _refuse_unfit(config, tokenizer)
+    notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
+    return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    state: TrainState
+    books: Bookkeeping
+    data: PretrainingData
+    sequence_format: SequenceFormat
+    prefetcher: Prefetcher
+    validate: Callable[[], dict[str, float]]
+
+
+def _assemble(
+    config: PretrainConfig,
+    run: RunFolder,
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    device: Device,
+    started_at: float,
+    notify: Notify,
+) -> _Pieces:
+    """Data, model and state: from the newest checkpoint where there is one."""
+    sequence_format = SequenceFormat.of(tokenizer)
+    data = pretraining_data(
+        corpus,
+        sequence_format,
+        objective=config.objective,
+        max_length=config.max_length,
+        masking=config.masking,
+        training=config.training,
+        sequences=config.sequences,
+    )
+    checkpoint = CheckpointStore(run.checkpoints).newest()
+    if checkpoint is not None:
+        read, saved = checkpoint.read()
+        state = _new_state(read.model, config, device)
+        books = restored(state, saved)
+        notify(f"goes on from step {state.step}")
+    else:
+        start = start_model(
+            config.model,
+            tokenizer,
+            token_counts=corpus.split("train").token_counts,
+            objective=config.objective,
+            seed=config.training.seed,
+        )
+        for note in start.notes:
+            notify(note)
+        state = _new_state(start.model, config, device)
+        budget = step_budget(
+            config.length,
+            default_epochs=_DEFAULT_EPOCHS,
+            batches_per_epoch=data.train.batches_per_epoch,
+            measure=(state.model, OBJECTIVES[config.objective], lambda step: data.train.micro_batches(step, 1), device),
+            validation_share=config.training.validation_tokens / config.training.batch_tokens,
+            started_at=started_at,
+        )
+        books = Bookkeeping(budget)
+    objective = OBJECTIVES[config.objective]
+
+    def validate() -> dict[str, float]:
+        batches = data.validation_batches(config.training.validation_tokens)
+        metrics = evaluate(state.model, objective, batches, device)
+        return metrics | data.pair_facts
+
+    return _Pieces(state, books, data, sequence_format, Prefetcher(data.train.micro_batches), validate)
+
+
+def _new_state(model: Model, config: PretrainConfig, device: Device) -> TrainState:
+    if config.training.recompute_activations:
+        if not isinstance(model.encoder, Encoder):
+            raise InputError(
+                "training.recompute_activations needs an encoder of transformer layers",
+                f"one of family {model.config.encoder.family}",
+                "Leave it false.",
+            )
+        model.encoder.recompute_activations(True)
+    model = model.to(device.name)
+    model.train()
+    return TrainState(model, new_optimizer(model, config.training.optimizer))
+
+
+def _facts(corpus: Corpus, tokenizer: Tokenizer) -> dict[str, Any]:
+    manifest = corpus.manifest
+    facts = {
+        "corpus_sha256": corpus.fingerprint,
+        "tokenizer_sha256": tokenizer.fingerprint,
+        "vocab_size": tokenizer.vocab_size,
+        "train_tokens": manifest.train.tokens,
+        "train_documents": manifest.train.documents,
+        "validation_tokens": manifest.validation.tokens,
+        "train_entropy": manifest.train_entropy,
+        "context_free_loss": manifest.context_free_loss,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _finish(
+    config: PretrainConfig,
+    run: RunFolder,
+    tokenizer: Tokenizer,
+    state: TrainState,
+    metrics: dict[str, float],
+) -> Run:
+    record = run.record() | {"steps": state.step, "tokens": state.tokens, "metrics": metrics}
+    write_file(run.report, run_report(run.path.name, config.written, record, read_log(run.log)))
+    run.write(record)
+    with new_folder(run.model, seal={"kind": "model"}) as temporary:
+        write_model(temporary, state.model, tokenizer)
+        card = model_card(state.model.config, objective=config.objective, max_length=config.max_length, record=record)
+        write_file(temporary / "README.md", card)
+    return replace(_finished(run), already_finished=False)
+
+
+def _finished(run: RunFolder) -> Run:
+    record = run.record()
+    return Run(
+        folder=run.path,
+        model_folder=run.model,
+        steps=record["steps"],
+        tokens=record["tokens"],
+        metrics=record["metrics"],
+        context_free_loss=record.get("context_free_loss"),
+        already_finished=True,
+    )

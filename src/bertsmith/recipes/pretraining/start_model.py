@@ -1,0 +1,204 @@
+"""The model that a run begins with: fresh from a preset or a config, or out of a folder."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from bertsmith.folders.config_json import encoder_from_json
+from bertsmith.folders.model_folder import read_config, read_model, read_tokenizer, refuse_larger_tokenizer
+from bertsmith.foundation.errors import InputError, unknown_name
+from bertsmith.foundation.random_streams import derived_seed
+from bertsmith.model import PRESETS, EncoderConfig, HeadsConfig, Model, ModelConfig, new_model, preset
+from bertsmith.model.extend import with_more_tokens
+from bertsmith.model.like_size import elmo_of_like_size
+from bertsmith.recipes.pretraining.options import ModelChoice
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class StartModel:
+    """A model to train, and what a person should know about it."""
+
+    model: Model
+    notes: tuple[str, ...]
+
+
+def is_model_folder(start: str) -> bool:
+    """Whether the start of a model names a folder and not a preset."""
+    return start not in PRESETS and Path(start).is_dir()
+
+
+def refuse_unknown_start(choice: ModelChoice) -> None:
+    """Raise an `InputError` where the start is neither a preset, a config file nor a folder."""
+    if choice.start not in PRESETS and not Path(choice.start).exists():
+        raise unknown_name(
+            "--model must be a preset, a config.json or a model folder that exists; a preset", choice.start, PRESETS
+        )
+
+
+def start_model(
+    choice: ModelChoice,
+    tokenizer: Tokenizer,
+    *,
+    token_counts: Int[np.ndarray, " vocabulary"],
+    objective: str,
+    seed: int,
+) -> StartModel:
+    """Build or open the model.
+
+    Args:
+        choice: where it comes from.
+        tokenizer: decides the number of embeddings of fresh weights.
+        token_counts: how often each token stands in the training text.
+        objective: decides the heads, and how a fresh model reads.
+        seed: decides fresh weights.
+
+    Raises:
+        InputError: if the start is unknown, or the tokenizer is larger than the embeddings.
+    """
+    heads = HeadsConfig(
+        mlm_head=choice.mlm_head,
+        mlm_head_input=choice.mlm_head_input,
+        tie_embeddings=choice.tie_embeddings,
+        pooler=objective in ("mlm+nsp", "mlm+sop"),
+        next_sentence=objective == "mlm+nsp",
+        sentence_order=objective == "mlm+sop",
+    )
+    weights_seed = derived_seed(seed, "weights")
+    if is_model_folder(choice.start):
+        return _continued(choice, tokenizer, heads, token_counts, objective, weights_seed)
+    encoder = known_encoder(choice, vocab_size=tokenizer.vocab_size, pad_token_id=tokenizer.pad_id)
+    refuse_larger_tokenizer(tokenizer, encoder.vocab_size)
+    config = model_for(objective, encoder, heads)
+    counts = token_counts if choice.bias_from_frequencies else None
+    return StartModel(new_model(config, seed=weights_seed, token_counts=counts), ())
+
+
+def model_for(objective: str, encoder: EncoderConfig, heads: HeadsConfig) -> ModelConfig:
+    """The model that an objective needs: causal for `causal`, an ELMo of like size for `bilm`.
+
+    Raises:
+        InputError: if the encoder cannot be made to read as the objective needs.
+    """
+    if objective == "bilm":
+        if encoder.family == "elmo":
+            return ModelConfig(encoder=encoder, heads=HeadsConfig(mlm_head="linear"))
+        return elmo_of_like_size(ModelConfig(encoder=encoder, heads=heads))
+    if objective == "causal" and encoder.family == "bert":
+        encoder = encoder.model_copy(update={"causal": True})
+    refuse_unfit_reading(objective, encoder)
+    return ModelConfig(encoder=encoder, heads=heads)
+
+
+def refuse_unfit_reading(objective: str, encoder: EncoderConfig) -> None:
+    """Raise an `InputError` where an encoder would see what an objective asks for, or not see what it needs."""
+    reads = "bilm" if encoder.family == "elmo" else "causal" if encoder.causal else "mlm"
+    needs = objective.split("+")[0]
+    if reads != needs:
+        kinds = {"mlm": "an encoder that sees the whole text", "causal": "a causal one", "bilm": "an ELMo"}
+        raise InputError(
+            f"--objective {objective} needs {kinds[needs]}",
+            f"a model of family {encoder.family}: {kinds[reads]}",
+            f"Use --objective {reads}, or --model with another.",
+        )
+
+
+def positions_of(choice: ModelChoice) -> int:
+    """How many positions the model will have, known before anything is built."""
+    return known_encoder(choice).num_positions
+
+
+def refuse_unfit_start(choice: ModelChoice, objective: str) -> None:
+    """Raise an `InputError` where the start of a model cannot be made to read as the objective needs."""
+    encoder = known_encoder(choice)
+    if is_model_folder(choice.start):
+        refuse_unfit_reading(objective, encoder)
+    else:
+        model_for(objective, encoder, HeadsConfig(masked_language_model=False))
+
+
+def known_encoder(choice: ModelChoice, *, vocab_size: int = 1, pad_token_id: int | None = None) -> EncoderConfig:
+    """The encoder's config, with what is known of the tokenizer: of a fresh model, that decides the vocabulary.
+
+    Raises:
+        InputError: if what the choice says does not fit together.
+    """
+    pad = {} if pad_token_id is None else {"pad_token_id": pad_token_id}
+    dropout = {} if choice.dropout is None else {"dropout": choice.dropout}
+    if choice.start in PRESETS:
+        return preset(choice.start, vocab_size=vocab_size, **pad, **choice.sizes, **dropout)
+    path = Path(choice.start)
+    if not path.is_dir():
+        # A config.json without a vocabulary leaves its size to the tokenizer.
+        encoder = encoder_from_json({"vocab_size": vocab_size, **config_file(path)}, choice.start)
+    elif choice.sizes:
+        raise InputError(
+            "A model folder's sizes are what they are",
+            ", ".join(f"model.{name}={value}" for name, value in choice.sizes.items()),
+            "Leave these settings out, or begin anew with a preset or a config.json.",
+        )
+    else:
+        encoder = encoder_from_json(read_config(path), choice.start)
+    return EncoderConfig.parse({**encoder.model_dump(), **choice.sizes, **dropout}, where="the model's settings")
+
+
+def _continued(
+    choice: ModelChoice,
+    tokenizer: Tokenizer,
+    wanted: HeadsConfig,
+    token_counts: Int[np.ndarray, " vocabulary"],
+    objective: str,
+    seed: int,
+) -> StartModel:
+    """A model with the weights of a folder; heads that it lacks are fresh, and said."""
+    folder = Path(choice.start)
+    read = read_model(folder)
+    source, extension = _extended(read.model, folder, tokenizer)
+    refuse_larger_tokenizer(tokenizer, source.config.encoder.vocab_size)
+    if source.masked_language_model is not None:
+        kept = source.config.heads.model_dump(include={"mlm_head", "mlm_head_input", "tie_embeddings"})
+        wanted = HeadsConfig(**wanted.model_dump() | kept)
+    encoder = source.config.encoder
+    refuse_unfit_reading(objective, encoder)
+    if choice.dropout is not None:
+        encoder = encoder.model_copy(update={"dropout": choice.dropout})
+    # A head over the vocabulary that is new begins with the text's frequencies; one that is there is overwritten below.
+    counts = token_counts if choice.bias_from_frequencies else None
+    model = new_model(ModelConfig(encoder=encoder, heads=wanted), seed=seed, token_counts=counts)
+    weights = source.state_dict()
+    fresh = sorted({name.split(".")[0] for name in model.state_dict() if name not in weights})
+    model.load_state_dict({name: weights[name] for name in model.state_dict() if name in weights}, strict=False)
+    notes = [*read.notes, f"goes on from the weights of {folder}", *extension]
+    if fresh:
+        notes.append(f"not in that folder, so begun anew: {', '.join(fresh)}")
+    return StartModel(model, tuple(notes))
+
+
+def _extended(model: Model, folder: Path, tokenizer: Tokenizer) -> tuple[Model, list[str]]:
+    """The model with rows for the words that `tokenizer` has beyond the folder's own, and what to say of it."""
+    old = read_tokenizer(folder, vocab_size=model.config.encoder.vocab_size)
+    words = tokenizer.added_words[len(old.added_words) :]
+    if not words or tokenizer.vocab_size != old.vocab_size + len(words):
+        return model, []
+    pieces = old.word_pieces(words)
+    larger = with_more_tokens(model, pieces, first_id=old.vocab_size)
+    saved = sum(len(ids) - 1 for ids in pieces)
+    return larger, [f"{len(words):,} words added, written with {saved / len(words) + 1:.1f} pieces each until now"]
+
+
+def config_file(path: Path) -> dict[str, object]:
+    """A config.json that lies by itself.
+
+    Raises:
+        InputError: if it is no JSON object.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        values = None
+    if not isinstance(values, dict):
+        raise InputError("--model must name a preset, a config.json or a model folder", path, "Check the file.")
+    return values

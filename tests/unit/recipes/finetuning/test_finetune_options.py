@@ -1,0 +1,67 @@
+"""Settings of a fine-tuning: defaults as published, what is given over them."""
+
+import pytest
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size, default_epochs
+
+
+def _config(**more: object) -> FinetuneConfig:
+    return FinetuneConfig.parse({"train": "train.csv", "model": "folder", **more}, where="a test")
+
+
+def test_defaults_are_those_of_fine_tuning() -> None:
+    config = _config()
+    assert (config.training.optimizer.beta2, config.training.schedule.warmup_share) == (0.999, 0.1)
+    assert (config.dropout, config.data.encoding) == (0.1, "utf-8")
+
+
+def test_one_setting_leaves_the_other_defaults() -> None:
+    config = _config(training={"optimizer": {"weight_decay": 0.3}, "schedule": {"shape": "cosine"}, "seed": 4})
+    assert (config.training.optimizer.weight_decay, config.training.optimizer.beta2) == (0.3, 0.999)
+    assert (config.training.schedule.shape, config.training.schedule.warmup_share) == ("cosine", 0.1)
+    assert config.training.keep_checkpoints == 1
+    assert _config(training={"optimizer": {"beta2": 0.9}}).training.optimizer.beta2 == 0.9
+
+
+def test_a_rate_that_is_not_given_falls_with_the_width() -> None:
+    rates = [_config().learning_rate_for(width) for width in (128, 768, 1024)]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[1] == 4e-5
+    assert _config().learning_rate_for(8) == 1e-3
+    assert _config(training={"optimizer": {"learning_rate": 2e-5}}).learning_rate_for(128) == 2e-5
+
+
+def test_the_rate_is_written_only_where_it_was_given() -> None:
+    assert "learning_rate" not in _config().written["training"]["optimizer"]
+    given = _config(training={"optimizer": {"learning_rate": 2e-5}})
+    assert given.written["training"]["optimizer"]["learning_rate"] == 2e-5
+
+
+@pytest.mark.parametrize("more", [{}, {"training": {"batch_size": 4, "optimizer": {"learning_rate": 1e-5}}}])
+def test_what_is_written_begins_the_same_run_again(more: dict[str, object]) -> None:
+    config = _config(**more)
+    again = FinetuneConfig.parse(config.written, where="a run")
+    assert again.written == config.written
+    assert again.learning_rate_for(300) == config.learning_rate_for(300)
+
+
+@pytest.mark.parametrize(("rows", "epochs", "batch_size"), [(100, 20, 16), (3000, 10, 32), (100_000, 3, 32)])
+def test_few_rows_are_seen_more_often(rows: int, epochs: float, batch_size: int) -> None:
+    assert (default_epochs(rows), default_batch_size(rows)) == (epochs, batch_size)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"epoch": 3}, "epoch"),
+        ({"task": "classification"}, "task"),
+        ({"training": {"batch_tokens": 8192}}, r"training\.batch_tokens"),
+        ({"class_weights": "equal"}, "class_weights"),
+        ({"validation_share": 1.0}, "validation_share"),
+        ({"length": {"epochs": 1, "steps": 5}}, "only one of epochs, steps and minutes"),
+    ],
+)
+def test_unknown_and_impossible_settings_are_refused(more: dict[str, object], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        _config(**more)

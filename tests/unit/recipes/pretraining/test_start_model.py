@@ -1,0 +1,86 @@
+"""Which model a pre-training begins with, by its objective."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertsmith.folders.model_folder import write_model
+from bertsmith.foundation.errors import InputError
+from bertsmith.model import Model, preset
+from bertsmith.model.like_size import elmo_of_like_size, num_parameters
+from bertsmith.recipes.finetuning.start_classifier import open_source, start_classifier
+from bertsmith.recipes.pretraining.options import ModelChoice
+from bertsmith.recipes.pretraining.start_model import refuse_unfit_start, start_model
+from made_corpora import made_tokenizer
+from made_language_models import MADE
+
+TOKENIZER = made_tokenizer()
+OBJECTIVE_OF = {"bert": "mlm", "gpt": "causal", "elmo": "bilm"}
+
+
+def _start(start: str, objective: str) -> Model:
+    counts = np.ones(TOKENIZER.vocab_size, np.int64)
+    choice = ModelChoice(start=start)
+    return start_model(choice, TOKENIZER, token_counts=counts, objective=objective, seed=0).model
+
+
+def _written(kind: str, folder: Path) -> str:
+    folder.mkdir()
+    write_model(folder, MADE[kind](), TOKENIZER)
+    return str(folder)
+
+
+def test_a_preset_becomes_what_the_objective_needs() -> None:
+    bert, gpt, elmo = (_start("bert-toy", objective).config for objective in ("mlm", "causal", "bilm"))
+    assert not bert.encoder.causal
+    assert gpt.encoder == bert.encoder.model_copy(update={"causal": True})
+    assert gpt.encoder.family == preset("bert-toy", vocab_size=1).family == "bert"
+    assert elmo == elmo_of_like_size(bert)
+    assert num_parameters(gpt) == num_parameters(bert)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_folder_goes_on_with_its_own_objective(kind: str, tmp_path: Path) -> None:
+    folder = _written(kind, tmp_path / kind)
+    refuse_unfit_start(ModelChoice(start=folder), OBJECTIVE_OF[kind])
+    model = _start(folder, OBJECTIVE_OF[kind])
+    expected = MADE[kind]().state_dict()
+    found = model.state_dict()
+    assert found.keys() == expected.keys()
+    assert all((found[name] == value).all() for name, value in expected.items())
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("other", ["mlm+sop", "causal", "bilm"])
+def test_a_folder_that_reads_otherwise_is_refused_early_and_late(kind: str, other: str, tmp_path: Path) -> None:
+    if other.split("+")[0] == OBJECTIVE_OF[kind]:
+        other = "bilm" if kind == "gpt" else "causal"
+    folder = _written(kind, tmp_path / kind)
+    with pytest.raises(InputError, match=f"--objective {other.replace('+', '.')} needs"):
+        refuse_unfit_start(ModelChoice(start=folder), other)
+    with pytest.raises(InputError, match=f"--objective {other.replace('+', '.')} needs"):
+        _start(folder, other)
+
+
+@pytest.mark.parametrize("start", ["roberta-base", "albert-base", "modern-small"])
+def test_a_family_that_has_no_causal_form_is_refused_early(start: str) -> None:
+    with pytest.raises(InputError, match="causal"):
+        refuse_unfit_start(ModelChoice(start=start), "causal")
+
+
+@pytest.mark.parametrize(("kind", "read"), [("bert", "first"), ("gpt", "mean"), ("elmo", "mean")])
+def test_a_classifier_reads_what_has_read_the_text(kind: str, read: str, tmp_path: Path) -> None:
+    source = open_source(_written(kind, tmp_path / kind))
+    model, _ = start_classifier(source, ("no", "yes"), dropout=0.0, fresh_weights=False, seed=0)
+    assert model.config.heads.classifier_input == read
+
+
+def test_a_config_of_an_elmo_gives_an_elmo(tmp_path: Path) -> None:
+    _written("elmo", tmp_path / "elmo")
+    values = json.loads((tmp_path / "elmo" / "config.json").read_text(encoding="utf-8"))
+    assert values["model_type"] == "elmo"
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert _start(str(path), "bilm").config == MADE["elmo"]().config
