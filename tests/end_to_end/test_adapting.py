@@ -106,12 +106,15 @@ def test_a_trained_model_goes_on_at_a_lower_rate_unless_told_otherwise(
         assert rate / 3 < max(rates) <= rate
 
 
-@pytest.mark.parametrize("kind", ["preset", "corpus"])
+@pytest.mark.parametrize("kind", ["preset", "corpus", "tokenizer"])
 def test_words_are_added_only_to_a_model_that_goes_on_with_text(
     kind: str, mlm_run: FinishedRun, command: Command, clinic: Path, tmp_path: Path
 ) -> None:
-    source, model = (clinic, "bert-toy") if kind == "preset" else (mlm_run.folder / "corpus", mlm_run.model)
-    outcome = command("pretrain", source, "--model", model, "--out", tmp_path / "run", "--extend-vocabulary", "3")
+    source = mlm_run.folder / "corpus" if kind == "corpus" else clinic
+    model = "bert-toy" if kind == "preset" else mlm_run.model
+    more = ("--tokenizer", mlm_run.folder / "tokenizer") if kind == "tokenizer" else ()
+    out = ("--out", tmp_path / "run", "--extend-vocabulary", "3")
+    outcome = command("pretrain", source, "--model", model, *out, *more)
     refused(outcome, "--extend-vocabulary needs a model folder")
     assert not (tmp_path / "run").exists()
 

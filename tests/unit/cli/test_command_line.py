@@ -22,6 +22,9 @@ COMMANDS = (
     ("classify",),
     ("evaluate",),
     ("compare",),
+    ("plan",),
+    ("import",),
+    ("push",),
     ("info",),
     ("verify",),
 )

@@ -272,5 +272,5 @@ def _draw(values: dict[str, Any], folder: Path, notify: Notify) -> None:
     draw_comparison(models, folder, commonest_share=values["task"]["commonest_share"])
 
 
-def _points(curve: list[list[float]]) -> list[tuple[float, float]]:
+def _points(curve: list[list[float | int]]) -> list[tuple[float, float]]:
     return [(float(tokens), float(loss)) for tokens, loss in curve]

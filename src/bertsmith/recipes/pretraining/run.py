@@ -15,26 +15,23 @@ from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.engine.evaluation import evaluate
-from bertsmith.folders.model_folder import read_tokenizer, write_model
+from bertsmith.folders.model_folder import write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.model.encoder import Encoder
 from bertsmith.model.heads import Model
+from bertsmith.recipes.pretraining.checks import refuse_early
+from bertsmith.recipes.pretraining.corpus import corpus_of_run
 from bertsmith.recipes.pretraining.data import (
     OBJECTIVES,
     PretrainingData,
     pretraining_data,
-    refuse_unfit_examples,
 )
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.sampling import Sampler, WritingSampler
 from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
 from bertsmith.recipes.pretraining.start_model import (
-    is_model_folder,
-    known_encoder,
-    positions_of,
-    refuse_unfit_start,
     refuse_unknown_start,
     start_model,
 )
@@ -42,16 +39,8 @@ from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.recipes.run_record import versions
 from bertsmith.recipes.step_budget import step_budget
-from bertsmith.recipes.text_sources import (
-    extended_tokenizer,
-    is_corpus,
-    prepare_files,
-    refuse_mixed_sources,
-    tokenizer_for,
-)
 from bertsmith.reports.model_card import model_card
 from bertsmith.reports.run_report import run_report
-from bertsmith.text.documents import find_files
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.events import Observer
 from bertsmith.training.log import LogWriter, read_log
@@ -89,12 +78,12 @@ def pretrain_run(
     config = with_start_defaults(config)
     folder = Path(out)
     if restart and (folder / "run.toml").is_file():
-        _refuse_early(config)  # A slip of the pen must not cost the earlier run.
+        refuse_early(config)  # A slip of the pen must not cost the earlier run.
         shutil.rmtree(folder)
     run = RunFolder(folder, config)
     if run.is_finished:
         return _finished(run)
-    _refuse_early(config)
+    refuse_early(config)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
@@ -111,7 +100,7 @@ def _train(
     notify: Notify,
 ) -> Run:
     run.write(run.record() | {"precision": device.precision})
-    corpus, tokenizer = _corpus(config, run, notify)
+    corpus, tokenizer = corpus_of_run(config, run, notify)
     for warning in corpus.warnings:
         notify(f"note: {warning}")
     run.write(run.record() | versions() | _facts(corpus, tokenizer))
@@ -149,71 +138,6 @@ def _sampler(
             return None
         case _:
             return Sampler(validation, FillPredictor(model, tokenizer, device), tokenizer, pieces.sequence_format)
-
-
-def _refuse_early(config: PretrainConfig) -> None:
-    """Refuse what can be refused before anything is read or written."""
-    refuse_mixed_sources(config.sources)
-    refuse_unknown_start(config.model)
-    refuse_unfit_start(config.model, config.objective)
-    if config.extend_vocabulary and (not is_model_folder(config.model.start) or is_corpus(config.sources[0])):
-        raise InputError(
-            "--extend-vocabulary needs a model folder to go on from, and text that is not yet tokens",
-            f"--model {config.model.start}, {config.sources[0]}",
-            "Name a model folder with --model, and text files.",
-        )
-    choose_device(config.runtime.device, "fp32")
-    positions = positions_of(config.model)
-    if config.max_length > positions:
-        raise InputError(
-            "--max-length must not exceed the positions of the model",
-            f"{config.max_length}, and {config.model.start} has {positions}",
-            f"Use --max-length {positions} or less.",
-        )
-    if config.training.batch_tokens < 2 * config.max_length:
-        raise InputError(
-            "--batch-tokens must hold two sequences at least",
-            f"{config.training.batch_tokens} with --max-length {config.max_length}",
-            f"Use --batch-tokens {2 * config.max_length} or more.",
-        )
-    if not config.sources:
-        raise InputError("There must be text to train on", "no source", "Name files, folders or a prepared corpus.")
-    _refuse_unfit(config, None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder))
-    if not is_corpus(config.sources[0]):
-        find_files(config.sources)
-
-
-def _refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
-    """Refuse examples that cannot be made as asked, with a tokenizer where there is one."""
-    refuse_unfit_examples(
-        None if tokenizer is None else SequenceFormat.of(tokenizer),
-        objective=config.objective,
-        sequences=config.sequences,
-        masking=config.masking,
-    )
-
-
-def _corpus(config: PretrainConfig, run: RunFolder, notify: Notify) -> tuple[Corpus, Tokenizer]:
-    """Open the corpus that was named, or make tokenizer and corpus in the run's folder."""
-    if is_corpus(config.sources[0]):
-        corpus = Corpus.open(config.sources[0])
-        tokenizer = Tokenizer.from_folder(corpus.tokenizer_folder)
-        _refuse_unfit(config, tokenizer)
-        return corpus, tokenizer
-    files = find_files(config.sources)
-    if config.tokenizer_folder is not None:
-        tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
-    elif is_model_folder(config.model.start):
-        vocab_size = known_encoder(config.model).vocab_size
-        tokenizer = read_tokenizer(Path(config.model.start), vocab_size=vocab_size)
-        if config.extend_vocabulary:
-            tokenizer = extended_tokenizer(tokenizer, files, config.text, config.extend_vocabulary, run.tokenizer)
-    else:
-        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
-        notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
-    _refuse_unfit(config, tokenizer)
-    notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
-    return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,69 @@
+"""What is refused before a pre-training begins."""
+
+from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.engine.device import choose_device
+from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.pretraining.data import refuse_unfit_examples
+from bertsmith.recipes.pretraining.options import PretrainConfig
+from bertsmith.recipes.pretraining.start_model import (
+    is_model_folder,
+    positions_of,
+    refuse_unfit_start,
+    refuse_unknown_start,
+)
+from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources
+from bertsmith.text.documents import find_files
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+
+def refuse_early(config: PretrainConfig) -> None:
+    """Refuse what can be refused before anything is written.
+
+    Raises:
+        InputError: if settings do not fit each other, the model or the tokenizer, or a source is not there.
+    """
+    if not config.sources:
+        raise InputError("There must be text to train on", "no source", "Name files, folders or a prepared corpus.")
+    refuse_mixed_sources(config.sources)
+    refuse_unknown_start(config.model)
+    refuse_unfit_start(config.model, config.objective)
+    if config.extend_vocabulary:
+        _refuse_unfit_extension(config)
+    choose_device(config.runtime.device, "fp32")
+    positions = positions_of(config.model)
+    if config.max_length > positions:
+        raise InputError(
+            "--max-length must not exceed the positions of the model",
+            f"{config.max_length}, and {config.model.start} has {positions}",
+            f"Use --max-length {positions} or less.",
+        )
+    if config.training.batch_tokens < 2 * config.max_length:
+        raise InputError(
+            "--batch-tokens must hold two sequences at least",
+            f"{config.training.batch_tokens} with --max-length {config.max_length}",
+            f"Use --batch-tokens {2 * config.max_length} or more.",
+        )
+    refuse_unfit(config, None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder))
+    if not is_corpus(config.sources[0]):
+        find_files(config.sources)
+
+
+def refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
+    """Refuse examples that cannot be made as asked, with a tokenizer where there is one."""
+    refuse_unfit_examples(
+        None if tokenizer is None else SequenceFormat.of(tokenizer),
+        objective=config.objective,
+        sequences=config.sequences,
+        masking=config.masking,
+    )
+
+
+def _refuse_unfit_extension(config: PretrainConfig) -> None:
+    goes_on = is_model_folder(config.model.start)
+    if not goes_on or is_corpus(config.sources[0]) or config.tokenizer_folder is not None:
+        tokenizer = "" if config.tokenizer_folder is None else f", --tokenizer {config.tokenizer_folder}"
+        raise InputError(
+            "--extend-vocabulary needs a model folder to go on from, its tokenizer, and text that is not yet tokens",
+            f"--model {config.model.start}, {config.sources[0]}{tokenizer}",
+            "Name a model folder with --model, no tokenizer, and text files.",
+        )

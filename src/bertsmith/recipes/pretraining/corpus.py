@@ -1,0 +1,41 @@
+"""The corpus of a pre-training and the tokenizer that wrote it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bertsmith.corpus.corpus import Corpus
+from bertsmith.folders.model_folder import read_tokenizer
+from bertsmith.recipes.pretraining.checks import refuse_unfit
+from bertsmith.recipes.pretraining.options import PretrainConfig
+from bertsmith.recipes.pretraining.start_model import is_model_folder, known_encoder
+from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.recipes.text_sources import extended_tokenizer, is_corpus, prepare_files, tokenizer_for
+from bertsmith.text.documents import find_files
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+
+def corpus_of_run(config: PretrainConfig, run: RunFolder, notify: Callable[[str], None]) -> tuple[Corpus, Tokenizer]:
+    """Open the corpus that was named, or make tokenizer and corpus in the run's folder.
+
+    Raises:
+        InputError: if the text cannot be used, or examples cannot be made with the tokenizer as asked.
+    """
+    if is_corpus(config.sources[0]):
+        corpus = Corpus.open(config.sources[0])
+        tokenizer = Tokenizer.from_folder(corpus.tokenizer_folder)
+        refuse_unfit(config, tokenizer)
+        return corpus, tokenizer
+    files = find_files(config.sources)
+    if config.tokenizer_folder is not None:
+        tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
+    elif is_model_folder(config.model.start):
+        vocab_size = known_encoder(config.model).vocab_size
+        tokenizer = read_tokenizer(Path(config.model.start), vocab_size=vocab_size)
+        if config.extend_vocabulary:
+            tokenizer = extended_tokenizer(tokenizer, files, config.text, config.extend_vocabulary, run.tokenizer)
+    else:
+        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
+        notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
+    refuse_unfit(config, tokenizer)
+    notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
+    return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
