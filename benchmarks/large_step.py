@@ -1,7 +1,7 @@
 """Peak memory and time of one real training step of the largest published models.
 
-    python benchmarks/large_step.py                        # bert-large and albert-xxlarge, one after the other
-    python benchmarks/large_step.py bert-large             # one alone; the other's numbers stay in the file
+    python -m benchmarks.large_step                        # bert-large and albert-xxlarge, one after the other
+    python -m benchmarks.large_step bert-large             # one alone; the other's numbers stay in the file
 
 A step is all of it: forward and backward through every layer with dropout, the loss over the vocabulary, clipping and
 AdamW, on a few sequences of 128 tokens. Weights, gradients and the optimizer's averages are fp32; matrix products run

@@ -306,6 +306,8 @@ class _Handler(BaseHTTPRequestHandler):
                 files[value["path"]] = base64.b64decode(value["content"])
             elif entry["key"] == "lfsFile":
                 files[value["path"]] = self.hub.blobs[value["oid"]]
+            elif entry["key"] == "deletedFile":
+                del files[value["path"]]
         commit = repository.commit(files, revision)
         self._send_json(
             {"success": True, "commitOid": commit, "commitUrl": f"{self.hub.endpoint}/{name}/commit/{commit}"}

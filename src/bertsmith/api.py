@@ -8,15 +8,16 @@ from typing import Any
 from bertsmith.model.encoder import Encoder
 from bertsmith.recipes.comparison.options import CompareConfig
 from bertsmith.recipes.comparison.run import Comparison, compare_run
+from bertsmith.recipes.evaluate import evaluate_run as evaluate
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.generate import generate_run as generate
 from bertsmith.recipes.import_model import import_model_run as import_model
 from bertsmith.recipes.inspect_folder import info
 from bertsmith.recipes.inspect_folder import verify_folder as verify
+from bertsmith.recipes.plan import plan
 from bertsmith.recipes.predict import load
 from bertsmith.recipes.prepare import prepare_run as prepare
-from bertsmith.recipes.pretraining.evaluate import evaluate_run as evaluate
 from bertsmith.recipes.pretraining.options import PretrainConfig, put_given
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.push import push_run as push
@@ -33,6 +34,7 @@ __all__ = [
     "import_model",
     "info",
     "load",
+    "plan",
     "prepare",
     "pretrain",
     "push",

@@ -1,13 +1,24 @@
 """`bertsmith compare`: three tiny models on the small text, once, and what they leave behind."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
-from command_line import Outcome, command, refused
+import torch
+from command_line import Outcome, command, one_sequence, refused
 
+from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.corpus.corpus import Corpus
+from bertsmith.engine.device import Device
 from bertsmith.folders.model_folder import read_model
-from bertsmith.pictures import comparison as picture
+from bertsmith.inference.features import layer_means
+from bertsmith.inference.running import TokenWindow
+from bertsmith.model import Model
+from bertsmith.recipes.comparison.measures import scored_tokens
+from bertsmith.tokenization.tokenizer import Tokenizer
+from bertsmith.training.layer_probe import probe_layers
+from bertsmith.training.log import read_log
 
 _SETTINGS = (
     *("--max-length", "32", "--batch-tokens", "512", "--steps", "4", "--threads", "1", "--precision", "fp32"),
@@ -64,18 +75,99 @@ def test_directions_are_what_they_must_be(outcome: Outcome) -> None:
     assert not halves["backward_half"]["sees_earlier"]
 
 
-def test_everything_is_measured(outcome: Outcome) -> None:
+def test_everything_is_measured(outcome: Outcome, folder: Path) -> None:
     (values,) = outcome.objects
     assert values["task"]["train_texts"] == 60
     for kind, model in values["models"].items():
-        assert model["prediction"]["perplexity"] > 1
-        assert model["tokens_per_second"] > 0
+        speeds = [entry["tokens_per_second"] for entry in read_log(folder / kind / "log.jsonl") if entry["kind"] == "train"]
+        assert model["tokens_per_second"] in speeds
         assert ("prompt" in model, "writing" in model) == (kind == "gpt", kind == "gpt")
-        for way in ("finetuned", "frozen", *(["prompt"] if kind == "gpt" else [])):
-            assert 0 <= model[way]["accuracy"] <= 1
+        tuned = json.loads((folder / f"{kind}-finetuned" / "evaluation.json").read_text(encoding="utf-8"))
+        assert model["finetuned"] == {name: tuned[name] for name in ("accuracy", "macro_f1")}
+        assert tuned["rows"] == len(_rows(folder, "test")) == 30
     assert values["models"]["gpt"]["writing"]["continuation"]
     assert values["models"]["elmo"]["context"] == {"longest": None, "tried": 128, "finite": True}
     assert values["models"]["bert"]["context"] == {"longest": 32}
+
+
+def _rows(folder: Path, name: str) -> list[tuple[str, int]]:
+    labels = json.loads((folder / "task" / "task.json").read_text(encoding="utf-8"))["labels"]
+    lines = (folder / "task" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [(row["text"], labels.index(row["label"])) for row in map(json.loads, lines)]
+
+
+@torch.no_grad()
+def _next_token_scores(model: Model, token_ids: list[int]) -> torch.Tensor:
+    """Logarithms of the probabilities of what follows each token of one sequence."""
+    assert model.masked_language_model is not None
+    hidden = model.encoder.packed(one_sequence(token_ids, [0] * len(token_ids)))
+    return model.masked_language_model(hidden).double().log_softmax(-1)
+
+
+def test_perplexity_is_of_the_validation_tokens_that_were_scored(outcome: Outcome, folder: Path) -> None:
+    (values,) = outcome.objects
+    for model in values["models"].values():
+        assert model["prediction"]["perplexity"] == pytest.approx(math.exp(model["prediction"]["loss"]))
+    gpt, tokenizer = read_model(folder / "gpt" / "model").model, Tokenizer.from_folder(folder / "gpt" / "model")
+    validation = Corpus.open(folder / "corpus").split("validation")
+    windows, places = scored_tokens(validation, SequenceFormat.of(tokenizer), 32)
+    scores: list[float] = []
+    for window, asked in zip(windows, places, strict=True):
+        found = _next_token_scores(gpt, window.token_ids.tolist())
+        scores += [float(found[place - 1, window.token_ids[place]]) for place in asked.tolist()]
+    told = values["models"]["gpt"]["prediction"]
+    assert told["scored_tokens"] == len(scores)
+    assert told["loss"] == pytest.approx(-sum(scores) / len(scores), abs=1e-4)
+
+
+def test_a_prompt_is_answered_by_the_label_that_gains_most_by_the_text(outcome: Outcome, folder: Path) -> None:
+    (values,) = outcome.objects
+    gpt, tokenizer = read_model(folder / "gpt" / "model").model, Tokenizer.from_folder(folder / "gpt" / "model")
+
+    def mean_score(text: str, label: str) -> float:
+        before = tokenizer.encode(text).token_ids[:-1].tolist()
+        words = tokenizer.encode(label).token_ids[1:-1].tolist()
+        # What no longer fits loses its beginning behind the first token.
+        before = [before[0], *before[1:][-(32 - len(words) - 2) :]]
+        found = _next_token_scores(gpt, [*before, *words])
+        return sum(float(found[len(before) - 1 + place, word]) for place, word in enumerate(words)) / len(words)
+
+    labels, rows = values["task"]["labels"], _rows(folder, "test")
+    gains = [[mean_score(text, label) - mean_score("", label) for label in labels] for text, _ in rows]
+    right = [max(range(len(labels)), key=gain.__getitem__) == label for gain, (_, label) in zip(gains, rows, strict=True)]
+    assert values["models"]["gpt"]["prompt"]["accuracy"] == pytest.approx(sum(right) / len(right))
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt", "elmo"])
+def test_frozen_features_are_those_of_the_finished_model(kind: str, outcome: Outcome, folder: Path) -> None:
+    (values,) = outcome.objects
+    model, tokenizer = read_model(folder / kind / "model").model, Tokenizer.from_folder(folder / kind / "model")
+    parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for name in ("train", "test"):
+        rows = _rows(folder, name)
+        encodings = tokenizer.encode_batch([text for text, _ in rows], 32)
+        windows = [TokenWindow(encoding.token_ids, encoding.segment_ids) for encoding in encodings]
+        features = layer_means(model, windows, Device("cpu", "fp32"))
+        parts.append((features, torch.tensor([label for _, label in rows])))
+    found = probe_layers(*parts, num_labels=len(values["task"]["labels"]))
+    assert values["models"][kind]["frozen"]["accuracy"] == pytest.approx(found.accuracy)
+    assert values["models"][kind]["frozen"]["layer_weights"] == pytest.approx(found.layer_weights, abs=1e-3)
+
+
+def test_its_own_settings_give_it_again(outcome: Outcome, folder: Path) -> None:
+    assert outcome.code == 0
+    arguments = ("compare", "--config", folder / "run.toml", "--out", folder)
+    again = command(*arguments)
+    assert again.code == 0, again.err
+    assert "is finished" in again.err
+    refused(command(*arguments, "--steps", "5"), "length.steps was 4 and is now 5")
+    refused(command("compare", "--out", folder), "text")
+
+
+def test_it_is_no_single_model(outcome: Outcome, folder: Path) -> None:
+    assert outcome.code == 0
+    refused(command("fill", folder, "The [MASK] sees."), *(str(folder / kind) for kind in ("bert", "gpt", "elmo")))
+    assert command("info", folder / "bert").code == 0
 
 
 def test_a_finished_comparison_does_nothing_but_show_itself(
@@ -120,7 +212,6 @@ def test_without_matplotlib_the_table_is_made_and_the_picture_asked_for(
     assert again.code == 0
     assert "matplotlib is not installed" in again.err
     assert not (folder / "comparison.svg").exists()
-    assert picture.FORMATS == ("png", "svg")
 
 
 def test_the_same_folder_takes_no_other_comparison(outcome: Outcome, arguments: tuple[str, ...]) -> None:

@@ -155,23 +155,69 @@ def test_an_encoder_without_a_classifier_is_refused(command: Command, encoder: P
     refused(command("classify", encoder, "a text"), "trained to classify", "bertsmith finetune classify")
 
 
-def test_an_input_of_bad_rows_alone_is_refused(trained: tuple[Path, Outcome], command: Command, tmp_path: Path) -> None:
+def test_an_input_without_a_usable_row_is_refused_and_nothing_is_left(
+    trained: tuple[Path, Outcome],
+    command: Command,
+    tmp_path: Path,
+    listing: Listing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "a.txt").write_text("\n \n")
-    outcome = command("classify", trained[0], "--input", tmp_path / "a.txt", "--output", tmp_path / "out.csv", *CPU)
-    assert outcome.code == 2
-    assert "2 rows, and none can" in outcome.err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    before = listing()
+    for source, told in ((tmp_path / "a.txt", "2 rows, and none can"), ("-", "0 rows, and none can")):
+        outcome = command("classify", trained[0], "--input", source, "--output", tmp_path / "out.csv", *CPU)
+        assert outcome.code == 2
+        assert told in outcome.err
+    assert listing() == before
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_model_is_read(
+    command: Command, tmp_path: Path, listing: Listing
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "folder").mkdir()
+    before = listing()
+    for output in (tmp_path / "folder", tmp_path / "none" / "out.csv", tmp_path / ("x" * 300)):
+        classify = ("classify", tmp_path / "no-model", "--input", tmp_path / "a.txt", "--output", output)
+        refused(command(*classify), "--output must")
+    assert listing() == before
+
+
+def test_half_a_character_costs_its_row_alone(
+    trained: tuple[Path, Outcome], command: Command, tmp_path: Path
+) -> None:
+    texts = ("the old boat rain", "the old boat \ud83d", "the old boat bread")
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    outcome = command("classify", trained[0], "--input", tmp_path / "a.jsonl", "--output", tmp_path / "out.jsonl", *CPU)
+    assert outcome.code == 0, outcome.err
+    assert "row 2: a.jsonl must hold whole characters" in outcome.err
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert ["label" in one for one in written] == [True, False, True]
+
+
+def test_commands_are_told_their_own_options(
+    trained: tuple[Path, Outcome], command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("one,two,label\na,b,wet\n")
+    refused(command("classify", trained[0], "--input", tmp_path / "a.csv"), "--text-column")
+    (tmp_path / "blank.csv").write_text("text,label\n,wet\n")
+    outcome = command("evaluate", trained[0], tmp_path / "blank.csv")
+    refused(outcome, "line 2 (text)")
+    assert "--set" not in outcome.err
 
 
 TABLES: dict[str, tuple[str, str]] = {
     "one.csv": ("text,label\na,x\nb,x\n", "two labels at least"),
     "ragged.csv": ("text,label\na,x\nb,y,z\n", "line 3: 3 fields where the header has 2"),
-    "blank.csv": ("text,label\na,x\n,y\n", "line 3 (text)"),
+    "blank.csv": ("text,label\na,x\n,y\n", "--set data.blank_rows=skip"),
     "empty.csv": ("", "must hold rows"),
     "unknown.csv": ("one,two,three\na,b,c\n", "--label"),
     "float.csv": ("text,label\na,0.5\nb,0.7\nc,0.5\n", "names or whole numbers"),
     "list.jsonl": ('{"text": "a", "label": ["x"]}\n', "name or a whole number"),
     "number.jsonl": ('{"text": 4, "label": "x"}\n', "must be text"),
     "broken.jsonl": ('{"text": "a", "label": "x"}\n{\n', "line 2: not JSON"),
+    "half.jsonl": ('{"text": "a \\ud83d", "label": "x"}\n{"text": "b", "label": "y"}\n', "surrogate pair"),
     "single.csv": ("text,label\na,x\nb,y\n", "none of whose labels has two"),
 }
 

@@ -104,6 +104,6 @@ def test_a_model_of_another_reading_is_refused_before_anything(
     runs: Callable[[str], FinishedRun], text_file: Path, tmp_path: Path
 ) -> None:
     arguments = ("pretrain", text_file, "--out", tmp_path / "run", "--max-length", "32")
-    refused(command(*arguments, "--model", runs("causal").model), "--objective causal")
+    refused(command(*arguments, "--model", runs("causal").model), "with the objective causal")
     refused(command(*arguments, "--model", "modern-small", "--objective", "causal"), "causal")
     assert not (tmp_path / "run").exists()

@@ -80,7 +80,7 @@ def test_the_family_decides_the_tokenizer_unless_one_is_named(
     [
         (("--model", "roberta-bas"), "Did you mean roberta-base?"),
         (("--model", "modern-small", "--set", "model.num_attention_heads=5"), "num_attention_heads must divide"),
-        (("--model", "modern-small", "--objective", "causal"), "--objective causal needs"),
+        (("--model", "modern-small", "--objective", "causal"), "objective causal needs"),
         (("--model", "roberta-base", "--max-length", "513"), "has 512"),
     ],
 )

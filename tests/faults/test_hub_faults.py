@@ -185,6 +185,40 @@ def test_a_cache_that_cannot_be_written_is_told(hub: HubServer, tmp_path: Path) 
     assert not (tmp_path / "out").exists()
 
 
+def test_a_file_outside_the_cache_is_not_told_as_the_cache(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*arguments: object, **named: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/certificates/of-this-system.pem")
+
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", closed)
+    message = refusal(tmp_path)
+    assert "cache" not in message
+    assert "/certificates/of-this-system.pem" in message
+    assert f"while fetching {NAME}" in message
+
+
+@pytest.mark.filterwarnings(UPLOAD_WARNING)
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
+def test_a_push_speaks_of_pushing_and_of_no_cache(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    ours = import_model_run(NAME, tmp_path / "out").folder
+
+    def fails(*arguments: object, **named: object) -> None:
+        raise OSError(number, os.strerror(number), str(ours / WEIGHTS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("huggingface_hub.hf_api.HfApi.create_commit", fails)
+        with pytest.raises(InputError, match="while pushing mine") as caught:
+            push(ours, Destination("mine"))
+    assert "cache" not in str(caught.value)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(InputError, match="The Hub must be reachable") as caught:
+        push(ours, Destination("mine"))
+    assert "--offline" not in str(caught.value)
+
+
 @pytest.mark.filterwarnings(UPLOAD_WARNING)
 @pytest.mark.parametrize("route", ["/upload/", f"/api/models/{OWNER}/mine/commit/", f"/api/models/{OWNER}/mine/preup"])
 def test_a_push_that_breaks_off_leaves_no_commit_and_goes_again(hub: HubServer, tmp_path: Path, route: str) -> None:

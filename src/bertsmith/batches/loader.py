@@ -109,14 +109,15 @@ class PretrainingLoader:
             for first, end in micro_bounds(framed.sequence_starts, self._micro_batch_tokens)
         )
 
-    def epoch_batches(self, *, max_tokens: int) -> Iterator[Batch]:
-        """The batches of epoch 0 one after the other, until `max_tokens` have been given: for validation."""
+    def epoch_batches(self, *, max_tokens: int | None) -> Iterator[Batch]:
+        """The batches of epoch 0 one after the other, until `max_tokens` real tokens, special ones included, have been
+        given; where that is None, all of them."""
         given = 0
         for step in range(self.batches_per_epoch):
             for batch in self.micro_batches(step):
                 yield batch
                 given += batch.packed.num_tokens
-            if given >= max_tokens:
+            if max_tokens is not None and given >= max_tokens:
                 return
 
 

@@ -21,7 +21,8 @@ class SequenceFormat:
     separator_id: int
     num_middle_separators: int
     second_segment_id: int
-    mask_id: int
+    mask_id_if_any: int | None
+    """None for a tokenizer without a mask token; `mask_id` for all that cannot do without."""
     random_ids: Int[np.ndarray, " candidates"]
     """Every token but the special ones: what random replacements are drawn from."""
     word_starts: Callable[[np.ndarray], np.ndarray]
@@ -34,14 +35,8 @@ class SequenceFormat:
         """Read the format off a tokenizer.
 
         Raises:
-            InputError: if it has no mask, first or separator token.
+            InputError: if it has no first or separator token.
         """
-        if tokenizer.mask_id is None:
-            raise InputError(
-                "A tokenizer must have a mask token to train or use a masked language model",
-                "a tokenizer without one",
-                "Use a tokenizer made for BERT, or train one: bertsmith tokenizer train FILES --out DIR.",
-            )
         if tokenizer.cls_id is None or tokenizer.sep_id is None:
             raise InputError(
                 "A tokenizer must have a first and a separator token",
@@ -56,11 +51,26 @@ class SequenceFormat:
             separator_id=tokenizer.sep_id,
             num_middle_separators=len(separators) - 1,
             second_segment_id=int(pair.segment_ids[-1]),
-            mask_id=tokenizer.mask_id,
+            mask_id_if_any=tokenizer.mask_id,
             random_ids=random_ids,
             word_starts=tokenizer.word_starts,
             has_word_bounds=tokenizer.has_word_bounds,
         )
+
+    @property
+    def mask_id(self) -> int:
+        """The mask token.
+
+        Raises:
+            InputError: if the tokenizer has none.
+        """
+        if self.mask_id_if_any is None:
+            raise InputError(
+                "A tokenizer must have a mask token to train or use a masked language model",
+                "a tokenizer without one",
+                "Use a tokenizer made for BERT, or train one: bertsmith tokenizer train FILES --out DIR.",
+            )
+        return self.mask_id_if_any
 
     def num_special(self, *, pairs: bool) -> int:
         """Special tokens in a sequence."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from bertsmith.cli.output import TrainingDisplay, note, result
+from bertsmith.foundation.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print all results as JSON.")]
 
@@ -16,8 +17,8 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    sources: Annotated[list[str], typer.Argument(help="Text files, folders, or one prepared corpus.")],
-    out: Annotated[Path, typer.Option(help="Folder of the comparison. The same command again goes on there.")],
+    sources: Annotated[list[str] | None, typer.Argument(help="Text files, folders, or one prepared corpus.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the comparison. The same command again goes on there.")] = ...,  # pyright: ignore[reportArgumentType]
     steps: Annotated[int | None, typer.Option(help="Steps of each training.")] = None,
     epochs: Annotated[
         float | None, typer.Option(help="Passes over the text in each training; 3 if nothing is given.")
@@ -41,6 +42,7 @@ def compare(
     max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
     batch_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of all three trainings.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings as TOML, such as a comparison's run.toml.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda …")] = None,
     precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads for computing.")] = None,
@@ -55,9 +57,13 @@ def compare(
     """
     from bertsmith.recipes.comparison.options import CompareConfig
     from bertsmith.recipes.comparison.run import compare_run
-    from bertsmith.recipes.pretraining.options import put_given, with_assignments
+    from bertsmith.recipes.pretraining.options import put_given, read_settings, with_assignments
 
-    values: dict[str, Any] = {"sources": sources}
+    values: dict[str, Any] = read_settings(config) if config is not None else {}
+    if sources:
+        values["sources"] = sources
+    if any(given is not None for given in (epochs, steps, minutes)):
+        values["length"] = {}
     put_given(
         values,
         {
@@ -82,8 +88,11 @@ def compare(
             "seed": seed,
         },
     )
-    config = CompareConfig.parse(with_assignments(values, assignments or []), where="the options")
-    found = compare_run(config, out, restart=restart, observers=[TrainingDisplay()], notify=note)
+    values = with_assignments(values, assignments or [])
+    if not values.get("sources"):
+        raise InputError("compare needs text", "no source", "Name files, folders or a prepared corpus.")
+    parsed = CompareConfig.parse(values, where="the options" if config is None else str(config))
+    found = compare_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
     if found.already_finished:
         note(f"{out} is finished. --restart begins anew.")
     if as_json:

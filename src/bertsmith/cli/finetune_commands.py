@@ -13,6 +13,7 @@ from bertsmith.foundation.errors import InputError
 if TYPE_CHECKING:
     from bertsmith.inference.classify import ClassifyPredictor, ClassPrediction
     from bertsmith.recipes.finetuning.classify_rows import RowResult
+    from bertsmith.recipes.results import Run
 
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 _MOST_ERRORS = 5
@@ -100,6 +101,10 @@ def finetune(
     run = finetune_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
     if run.already_finished:
         note(f"{out} is finished. --restart begins anew.")
+    _show_run(run, as_json=as_json)
+
+
+def _show_run(run: "Run", *, as_json: bool) -> None:
     figures = {"folder": str(run.folder), "model": str(run.model_folder), "steps": run.steps, "tokens": run.tokens}
     result(figures | {"rows": run.evaluation["rows"]} | run.metrics, as_json=as_json)
     if not as_json:
@@ -142,15 +147,17 @@ def classify(
         )
     if output is not None and source is None:
         raise InputError("--output goes with --input", "texts on the command line", "Leave it out, or give a file.")
+    from bertsmith.recipes.finetuning.classify_rows import prediction_values, refuse_unwritable
     from bertsmith.recipes.predict import load_classifier
+
+    if output is not None:
+        refuse_unwritable(output)
 
     predictor = load_classifier(folder, device=device, precision=precision)
     if source is not None:
         columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
         _classify_rows(predictor, source, output, columns, as_json=as_json)
         return
-    from bertsmith.recipes.finetuning.classify_rows import prediction_values
-
     items = [text if pair is None else (text, pair) for text in texts or []]
     for prediction in predictor(items):
         if as_json:
@@ -222,8 +229,6 @@ def _show_rows(results: "Iterator[RowResult]", *, quiet: bool, as_json: bool) ->
             _show_prediction(row.prediction)
         else:
             typer.echo(f"–\t\trow {row.number} could not be used")
-    if num_faults == num_rows:
-        raise InputError("There must be a row that can be used", f"{num_rows} rows, and none can", "Mend the input.")
     if num_faults:
         note(f"{num_faults:,} of {num_rows:,} rows could not be used")
     if num_cut:

@@ -1,5 +1,6 @@
 """Commands that tell beforehand."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -21,29 +22,13 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What a model will be: its parameters by part, beside the published figure.
+    """What a model will be or is: its parameters by part, beside the published figure.
 
     Example: bertsmith plan --model albert-xxlarge
     """
     from bertsmith.recipes.plan import plan as made_plan
 
     made = made_plan(model, vocab_size=vocab_size)
-    parts, published = made.parts, made.published
-    result(
-        {
-            "model": made.model,
-            "family": made.encoder.family,
-            "vocab_size": made.encoder.vocab_size,
-            "parameters": made.with_pretraining_heads,
-            "encoder_and_pooler": made.encoder_with_pooler,
-            "embeddings": parts.embeddings,
-            "layers": parts.layers,
-            "pooler": parts.pooler,
-            "heads": parts.heads,
-            "published": None if published is None else published.parameters,
-            "published_by": None if published is None else published.source,
-        },
-        as_json=as_json,
-    )
-    if published is not None and not as_json:
+    result(asdict(made), as_json=as_json)
+    if made.published is not None and not as_json:
         note("published figures are rounded by their authors; ours count every weight once")

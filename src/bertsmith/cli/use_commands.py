@@ -68,7 +68,7 @@ def evaluate(
     Example: bertsmith evaluate my-bert/model held-out.txt
     """
     from bertsmith.examples.task_tables import TableConfig
-    from bertsmith.recipes.pretraining.evaluate import evaluate_run
+    from bertsmith.recipes.evaluate import evaluate_run
 
     columns = {"text": text, "pair": pair, "label": label, "encoding": encoding}
     table = TableConfig.parse(columns, where="the options")

@@ -1,7 +1,8 @@
-"""Running an objective over batches without training, with sums alone held in memory."""
+"""Running a model without training it: as it is when nothing is dropped out, or an objective over batches."""
 
+import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 
@@ -11,20 +12,28 @@ from bertsmith.model.heads import Model
 from bertsmith.objectives.report import Counts, LossReport, Objective, add_counts
 
 
+@contextlib.contextmanager
+def evaluating(model: Model) -> Iterator[None]:
+    """Inside the block, nothing is dropped out; afterwards the model is as it was, also where the block fails."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
 def evaluate(model: Model, objective: Objective, batches: Iterable[Batch], device: Device) -> dict[str, float]:
-    """Loss and metrics over batches.
+    """Loss and metrics over batches, with sums alone held in memory.
 
     Returns:
         ``loss`` in nats, and for each term of the objective ``<term>_loss``, ``<term>_accuracy`` and the number of
         predictions, ``<term>_count``.
     """
-    was_training = model.training
-    model.eval()
     reports: list[LossReport] = []
-    with torch.inference_mode(), device.matrix_precision():
+    with evaluating(model), torch.inference_mode(), device.matrix_precision():
         for batch in batches:
             reports.append(objective.report(model, batch.to(device.name), with_hits=True))
-    model.train(was_training)
     return metrics(reports)
 
 

@@ -10,9 +10,10 @@ from pydantic import Field
 
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError, near_match
+from bertsmith.text.decoding import NotUtf8
 from bertsmith.text.records import TEXT_COLUMNS
 from bertsmith.text.sources import file_kind
-from bertsmith.text.tables import TableRow, table_rows
+from bertsmith.text.tables import TableRow, is_wordy, refuse_half_pair, table_rows
 
 PAIR_COLUMNS = (
     ("sentence1", "sentence2"),
@@ -45,6 +46,18 @@ class TableConfig(Config):
     encoding: Annotated[str, Field(min_length=1)] = "utf-8"
     blank_rows: Literal["refuse", "skip"] = "refuse"
     """What becomes of a row with a blank text or label."""
+
+
+@dataclass(frozen=True)
+class OptionNames:
+    """How a command takes what stands in `TableConfig`, so that errors name options that it has."""
+
+    text: str = "--text"
+    pair: str = "--pair"
+    label: str = "--label"
+    encoding: str = "--encoding"
+    skip_blank: str | None = None
+    """What leaves blank rows out, where something does."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +101,18 @@ class TaskTable:
     """Places of rows that were left out because something in them is blank."""
 
 
-def read_task_table(path: Path, config: TableConfig = TableConfig()) -> TaskTable:
+def read_task_table(
+    path: Path, config: TableConfig = TableConfig(), *, options: OptionNames = OptionNames()
+) -> TaskTable:
     """Read a file whose every row has a label.
 
     Raises:
         InputError: if it cannot be read, a column is missing or cannot be guessed, or a row is ragged, holds no text
             or is blank.
     """
-    rows = table_rows(path, config.encoding)
+    rows = _rows(path, config, options)
     sample = list(itertools.islice(rows, _SAMPLE_ROWS))
-    columns = find_columns(path, sample, config, labels=True)
+    columns = find_columns(path, sample, config, labels=True, options=options)
     found: list[TaskRow] = []
     blank: list[str] = []
     for row in itertools.chain(sample, rows):
@@ -107,59 +122,69 @@ def read_task_table(path: Path, config: TableConfig = TableConfig()) -> TaskTabl
         if blanks:
             blank.append(f"{row.place} ({', '.join(blanks)})")
         else:
-            found.append(task_row(path, row, columns))
+            found.append(task_row(path, row, columns, options=options))
     if blank and config.blank_rows == "refuse":
+        skip = options.skip_blank
         shown = ", ".join(blank[:_MOST_SHOWN]) + (" …" if len(blank) > _MOST_SHOWN else "")
         raise InputError(
             "Every row must have a text and a label",
             f"{len(blank)} blank in {path}: {shown}",
-            "Fill these cells or remove the rows, or leave them out with --set data.blank_rows=skip.",
+            "Fill these cells or remove the rows" + (f", or leave them out with {skip}." if skip else "."),
         )
     if not found:
         raise InputError("A table must hold rows", f"{path} without any", "Check the file.")
     return TaskTable(path, columns, tuple(found), tuple(blank))
 
 
-def read_texts(path: Path, config: TableConfig = TableConfig()) -> tuple[Columns, Iterator[TableRow]]:
+def read_texts(
+    path: Path, config: TableConfig = TableConfig(), *, options: OptionNames = OptionNames()
+) -> tuple[Columns, Iterator[TableRow]]:
     """Open a file of texts to be predicted: its columns, and its rows one at a time.
 
     Raises:
         InputError: if it cannot be read or its columns not be found.
     """
-    rows = table_rows(path, config.encoding)
+    rows = _rows(path, config, options)
     sample = list(itertools.islice(rows, _SAMPLE_ROWS))
     if not sample:
         raise InputError("A file of texts must hold some", f"{path} without any row", "Check the file.")
-    return find_columns(path, sample, config, labels=False), itertools.chain(sample, rows)
+    return find_columns(path, sample, config, labels=False, options=options), itertools.chain(sample, rows)
 
 
-def task_row(path: Path, row: TableRow, columns: Columns) -> TaskRow:
+def task_row(path: Path, row: TableRow, columns: Columns, *, options: OptionNames = OptionNames()) -> TaskRow:
     """A row by what its columns hold.
 
     Raises:
-        InputError: the row's own fault, or for a missing, blank or other than textual text.
+        InputError: the row's own fault, or for a missing, blank or other than textual text, or half a character.
     """
     if row.fault is not None:
         raise row.fault
-    texts = [_text(path, row, name) for name in (columns.text, columns.pair) if name is not None]
+    texts = [_text(path, row, name, options) for name in (columns.text, columns.pair) if name is not None]
     label = None if columns.label is None else row.values.get(columns.label)
+    if isinstance(label, str):
+        refuse_half_pair(path, row.place, label)
     return TaskRow(texts[0], texts[1] if len(texts) > 1 else None, label, row.place)
 
 
-def find_columns(path: Path, sample: Sequence[TableRow], config: TableConfig, *, labels: bool) -> Columns:
+def find_columns(
+    path: Path, sample: Sequence[TableRow], config: TableConfig, *, labels: bool, options: OptionNames
+) -> Columns:
     """The columns that were named, or else those whose names or contents tell.
 
     Raises:
         InputError: if one that was named is missing, or one that is needed cannot be told.
     """
     names = list(dict.fromkeys(name for row in sample for name in row.values))
-    for option, name in (("--text", config.text), ("--pair", config.pair), ("--label", config.label)):
-        if name is not None and name not in names and (labels or option != "--label"):
+    named = [(options.text, config.text), (options.pair, config.pair)]
+    if labels:
+        named.append((options.label, config.label))
+    for option, name in named:
+        if name is not None and name not in names:
             raise _missing_column(path, option, name, names)
     if not names:
         fault = next((row.fault for row in sample if row.fault is not None), None)
         raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
-    label = _label_column(path, names, config) if labels else None
+    label = _label_column(path, names, config, options) if labels else None
     rest = [name for name in names if name != label]
     text, pair = config.text, config.pair
     if text is None and pair is None:
@@ -170,14 +195,23 @@ def find_columns(path: Path, sample: Sequence[TableRow], config: TableConfig, *,
     if text is None:
         # Where predictions are wanted, a column of labels may stand beside the text.
         rest = rest if labels else [name for name in rest if name.lower() not in LABEL_COLUMNS]
-        wordy = [name for name in rest if any(_is_wordy(row.values.get(name)) for row in sample)]
+        wordy = [name for name in rest if any(is_wordy(row.values.get(name)) for row in sample)]
         if len(wordy) != 1:
-            raise _unknown_column(path, "text", "--text", names)
+            raise _unknown_column(path, "text", options.text, names)
         text = wordy[0]
     return Columns(text, pair, label)
 
 
-def _label_column(path: Path, names: list[str], config: TableConfig) -> str:
+def _rows(path: Path, config: TableConfig, options: OptionNames) -> Iterator[TableRow]:
+    """The rows of a table; another encoding than the one it is read in is asked for by its option."""
+    try:
+        yield from table_rows(path, config.encoding)
+    except NotUtf8 as error:
+        do = f"Name the file's encoding with {options.encoding}, for example latin-1."
+        raise InputError(error.rule, error.received, do) from None
+
+
+def _label_column(path: Path, names: list[str], config: TableConfig, options: OptionNames) -> str:
     if config.label is not None:
         return config.label
     rest = [name for name in names if name not in (config.text, config.pair)]
@@ -187,7 +221,7 @@ def _label_column(path: Path, names: list[str], config: TableConfig) -> str:
     others = [name for name in rest if name.lower() not in TEXT_COLUMNS]
     if len(names) == (2 if config.pair is None else 3) and len(others) == 1:
         return others[0]
-    raise _unknown_column(path, "label", "--label", names)
+    raise _unknown_column(path, "label", options.label, names)
 
 
 def _named(names: Sequence[str], wanted: str) -> str | None:
@@ -203,31 +237,22 @@ def _known_pair(names: Sequence[str]) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _is_wordy(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        float(value or 0)
-    except ValueError:
-        return True
-    return False
-
-
 def _is_blank(values: dict[str, Any], name: str) -> bool:
     value = values.get(name)
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _text(path: Path, row: TableRow, name: str) -> str:
+def _text(path: Path, row: TableRow, name: str, options: OptionNames) -> str:
     value = row.values.get(name)
     if not isinstance(value, str) and value is not None:
         raise InputError(
             "A text must be text",
             f"{path}, {row.place}: {name}={value!r:.60}",
-            "Write it as a string, or name another column with --text.",
+            f"Write it as a string, or name another column with {options.text}.",
         )
     if value is None or not value.strip():
         raise InputError("A text must not be blank", f"{path}, {row.place}: nothing under {name}", "Give it some text.")
+    refuse_half_pair(path, row.place, value)
     return value
 
 

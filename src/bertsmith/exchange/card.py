@@ -6,14 +6,13 @@ from typing import Any
 
 from huggingface_hub import ModelCard, ModelCardData, metadata_load
 
+from bertsmith.folders.model_folder import CARD
+from bertsmith.folders.offer import Offer, offer_of
+from bertsmith.folders.tensors import HEADS
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import ModelConfig
 
-CARD = "README.md"
 UNKNOWN_LICENSE = "unknown"
-_LIBRARY = "transformers"
-_FILL_MASK = "fill-mask"
-_CLASSIFY = "text-classification"
 _TAG = "bertsmith"
 _KEPT = ("license", "license_name", "license_link", "language", "datasets")
 
@@ -29,10 +28,10 @@ def imported_card(
         notes: what was found and done on the way.
         published: what `published_facts` found in the card that it had there.
     """
-    encoder, heads = config.encoder, config.heads
+    encoder, offer = config.encoder, offer_of(config)
     data = ModelCardData(
-        library_name=_LIBRARY,
-        pipeline_tag=_CLASSIFY if heads.labels else _FILL_MASK if heads.masked_language_model else None,
+        library_name=offer.library,
+        pipeline_tag=offer.pipeline,
         tags=[encoder.family, _TAG],
         **{"license": UNKNOWN_LICENSE, **published},
     )
@@ -51,6 +50,14 @@ def imported_card(
         *(f"| {name} | {value} |" for name, value in origin.items()),
         "",
     ]
+    if encoder.family == "elmo":
+        lines += ["No class in transformers computes this model; its weights have bertsmith's own names.", ""]
+    elif offer.keeps_apart:
+        lines += [
+            f"What no class in transformers has a place for lies in `{HEADS}`, where bertsmith finds it. `config.json` "
+            "names the class that computes the rest.",
+            "",
+        ]
     if notes:
         lines += ["## What was found on the way", "", *(f"- {note}" for note in notes), ""]
     return "\n".join(lines)
@@ -73,12 +80,12 @@ class CompleteCard:
     license: str
 
 
-def complete_card(text: str, *, fills_masks: bool, license_id: str | None, language: str | None) -> CompleteCard:
+def complete_card(text: str, *, offer: Offer, license_id: str | None, language: str | None) -> CompleteCard:
     """A card with all that the Hub's page needs. What it says already stays, but for what is given here.
 
     Args:
         text: the card as it is; empty where there is none.
-        fills_masks: whether the model has a head over the vocabulary.
+        offer: what the model is offered for.
         license_id: the licence's identifier on the Hub; where neither given nor told, it is `unknown`.
         language: the text's language, as its code.
 
@@ -98,8 +105,8 @@ def complete_card(text: str, *, fills_masks: bool, license_id: str | None, langu
     wanted = {
         "license": license_told,
         "language": language or told.get("language"),
-        "library_name": told.get("library_name") or _LIBRARY,
-        "pipeline_tag": told.get("pipeline_tag") or (_FILL_MASK if fills_masks else None),
+        "library_name": told.get("library_name") or offer.library,
+        "pipeline_tag": told.get("pipeline_tag") or offer.pipeline,
         "tags": told.get("tags") or [_TAG],
     }
     for name, value in wanted.items():

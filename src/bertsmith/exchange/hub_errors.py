@@ -3,6 +3,8 @@
 import contextlib
 import errno
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
@@ -27,8 +29,23 @@ class HubSilent(InputError):
     """The Hub gave no answer, or was not able to give one."""
 
 
+@dataclass(frozen=True)
+class Fetching:
+    """A model comes from the Hub into this cache."""
+
+    cache: Path
+
+
+@dataclass(frozen=True)
+class Pushing:
+    """A model goes to the Hub."""
+
+
+Action = Fetching | Pushing
+
+
 @contextlib.contextmanager
-def hub_errors(name: str) -> Iterator[None]:
+def hub_errors(name: str, action: Action) -> Iterator[None]:
     """Turn what the Hub and its library say inside the block into an `InputError` about the model `name`."""
     try:
         yield
@@ -41,30 +58,30 @@ def hub_errors(name: str) -> Iterator[None]:
     except (LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
         # Where the library wanted to ask the Hub and could not, it tells so last.
         if isinstance(error.__cause__, HTTPError | FileMetadataError):
-            raise _silent(error.__cause__) from error
+            raise _silent(error.__cause__, action) from error
         raise InputError(
             "Offline, a model must be in the cache", f"{name}, which is not, and no folder has that path", FETCH_ONCE
         ) from error
     except HfHubHTTPError as error:
-        raise _refused(name, error) from error
+        raise _refused(name, error, action) from error
     except (HTTPError, FileMetadataError) as error:
-        raise _silent(error) from error
+        raise _silent(error, action) from error
     except RuntimeError as error:
         # An upload's threads wrap what happened to them.
         if isinstance(error.__cause__, OSError | HTTPError):
-            with hub_errors(name):
+            with hub_errors(name, action):
                 raise error.__cause__ from error
         raise
     except OSError as error:
-        raise _on_this_side(name, error) from error
+        raise _on_this_side(name, error, action) from error
 
 
-def _silent(error: BaseException) -> HubSilent:
+def _silent(error: BaseException, action: Action) -> HubSilent:
+    do = "Check the network and HF_ENDPOINT, then give the same command again."
     return HubSilent(
         "The Hub must be reachable, and stay so until all has been transferred",
         f"{type(error).__name__} at {constants.ENDPOINT} ({_first_line(error)})",
-        "Check the network and HF_ENDPOINT, then give the same command again. What is in the cache needs no network: "
-        "--offline.",
+        f"{do} What is in the cache needs no network: --offline." if isinstance(action, Fetching) else do,
     )
 
 
@@ -74,7 +91,7 @@ def _first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _refused(name: str, error: HfHubHTTPError) -> InputError:
+def _refused(name: str, error: HfHubHTTPError, action: Action) -> InputError:
     status = error.response.status_code
     with_token = "without a token" if get_token() is None else "with the token given"
     if isinstance(error, GatedRepoError):
@@ -90,8 +107,9 @@ def _refused(name: str, error: HfHubHTTPError) -> InputError:
             f"Check the name, or the path if a folder was meant. If it is private, a token opens it. {GIVE_TOKEN}",
         )
     if isinstance(error, RevisionNotFoundError):
+        given = "--revision must be a branch, a tag or a commit"
         return InputError(
-            "--revision must be a branch, a tag or a commit that exists",
+            f"{given if isinstance(action, Fetching) else '--branch must be a branch'} that exists",
             f"HTTP {status} for {name}",
             "Look at the model's history on the Hub.",
         )
@@ -104,20 +122,36 @@ def _refused(name: str, error: HfHubHTTPError) -> InputError:
     return kind("The Hub must be able to do this", f"{name}: HTTP {status} ({_first_line(error)})", "Try again later.")
 
 
-def _on_this_side(name: str, error: OSError) -> OSError | InputError:
+def _on_this_side(name: str, error: OSError, action: Action) -> InputError:
+    again = "then give the same command again."
+    fetching = isinstance(action, Fetching)
+    doing = f"{'fetching' if fetching else 'pushing'} {name}"
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return InputError(
-            "The disk must have room for what is fetched",
-            f"no space left while fetching {name}",
-            "Free some space, or choose another cache with --cache, then give the same command again.",
+            f"The disk must have room for what is {'fetched' if fetching else 'prepared for the Hub'}",
+            f"no space left while {doing}",
+            f"Free some space, or choose another cache with --cache, {again}" if fetching else f"Free some, {again}",
         )
     if error.errno is None:
         # The library's own check of sizes.
+        do = f"Give the same command again{' to fetch it anew' if fetching else ''}."
+        return InputError("A file must arrive whole", f"{name}: {_first_line(error)}", do)
+    if isinstance(action, Fetching) and _lies_in(action.cache, error):
         return InputError(
-            "A file must arrive whole", f"{name}: {_first_line(error)}", "Give the same command again to fetch it anew."
+            "The cache must be a folder that can be written",
+            f"{error.strerror}: {error.filename}",
+            "Choose another one with --cache.",
         )
+    place = "" if error.filename is None else f": {error.filename}"
     return InputError(
-        "The cache must be a folder that can be written",
-        f"{error.strerror}: {error.filename}",
-        "Choose another one with --cache.",
+        "The system must let files and connections be used",
+        f"{error.strerror}{place}, while {doing}",
+        f"Mend what it names, {again}",
     )
+
+
+def _lies_in(cache: Path, error: OSError) -> bool:
+    """Whether an error is about a file in the cache; the library follows the links on the way there."""
+    names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
+    whole = cache.expanduser().resolve()
+    return any(Path(name).is_relative_to(part) for name in names for part in (cache, whole))

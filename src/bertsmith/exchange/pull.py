@@ -2,7 +2,6 @@
 
 import glob
 import hashlib
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +9,20 @@ from pathlib import Path
 from huggingface_hub import HfApi, constants, snapshot_download
 from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
-from bertsmith.exchange.hub_errors import FETCH_ONCE, HubSilent, hub_errors
-from bertsmith.folders.model_folder import CONFIG
-from bertsmith.folders.tensors import HEADS, WEIGHTS
+from bertsmith.exchange.hub_errors import FETCH_ONCE, Fetching, HubSilent, hub_errors
+from bertsmith.folders.model_folder import CARD, CONFIG
+from bertsmith.folders.tensors import HEADS, WEIGHTS, shards_of
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import sha256
 
-CARD = "README.md"
-_SMALL_FILES = (
+BESIDE_WEIGHTS = (
     *(CONFIG, CARD, HEADS),
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "bpe.codes", "spiece.model", "sentencepiece.bpe.model"),
 )
+"""What is read of a model beside its weights; a file among these that is of another model does harm."""
+_OLD_WEIGHTS = "pytorch_model.bin"
+_INDEX = ".index.json"
 _ANSWER_SECONDS = 30.0
 _MOST_SHOWN = 6
 
@@ -60,37 +61,67 @@ def pull(name: str, *, revision: str | None = None, cache: Path | None = None, o
     if offline or constants.HF_HUB_OFFLINE:
         return _from_cache(name, revision, cache)
     try:
-        with hub_errors(name):
+        with hub_errors(name, _fetching(cache)):
             info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=_ANSWER_SECONDS)
     except HubSilent as silent:
         return _from_cache_instead(name, revision, cache, silent)
-    siblings = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    wanted = chosen_files(siblings, name)
-    with hub_errors(name):
-        folder = Path(
-            snapshot_download(
-                name, revision=revision, cache_dir=cache, allow_patterns=[glob.escape(file) for file in wanted]
+    there = _There(name, revision, cache, info)
+    wanted = chosen_files(there.siblings, name)
+    folder = there.fetch(wanted)
+    if (index := _index_among(wanted)) is not None:
+        shards = shards_of(folder / index)
+        if lost := [shard for shard in shards if shard not in there.siblings]:
+            raise InputError(
+                "Every shard that the index names must be there",
+                f"{name} without {', '.join(lost[:_MOST_SHOWN])}",
+                "Look at its page on the Hub.",
             )
-        )
-    _refuse_moved(name, folder, info)
-    _refuse_altered(name, folder, [siblings[file] for file in wanted])
+        there.fetch(shards)
     return Pulled(folder, folder.name, ())
 
 
+def _fetching(cache: Path | None) -> Fetching:
+    return Fetching(Path(constants.HF_HUB_CACHE) if cache is None else cache)
+
+
+@dataclass(frozen=True)
+class _There:
+    """A state of a model on the Hub."""
+
+    name: str
+    revision: str | None
+    cache: Path | None
+    info: ModelInfo
+
+    @property
+    def siblings(self) -> dict[str, RepoSibling]:
+        """Its files by name."""
+        return {sibling.rfilename: sibling for sibling in self.info.siblings or ()}
+
+    def fetch(self, files: list[str]) -> Path:
+        """Bring files into the cache and compare them with their sums; returns the folder in which they lie."""
+        with hub_errors(self.name, _fetching(self.cache)):
+            patterns = [glob.escape(file) for file in files]
+            found = snapshot_download(
+                self.name, revision=self.revision, cache_dir=self.cache, allow_patterns=patterns
+            )
+        folder = Path(found)
+        _refuse_moved(self.name, folder, self.info)
+        _refuse_altered(self.name, folder, [self.siblings[file] for file in files])
+        return folder
+
+
 def chosen_files(names: Collection[str], model: str) -> list[str]:
-    """Which files of a model are needed.
+    """Which files of a model are needed: of weights in shards the index, which names the shards.
 
     Raises:
         InputError: if there is no config, or there are no weights that can be read.
     """
-    kept = [name for name in _SMALL_FILES if name in names]
-    for whole, shard in ((WEIGHTS, r"model-.*\.safetensors"), ("pytorch_model.bin", r"pytorch_model-.*\.bin")):
-        index = f"{whole}.index.json"
-        weights = [whole] if whole in names else []
-        if not weights and index in names:
-            weights = [index, *sorted(name for name in names if re.fullmatch(shard, name))]
-        if weights and CONFIG in kept:
-            return kept + weights
+    kept = [name for name in BESIDE_WEIGHTS if name in names]
+    weights = (WEIGHTS, f"{WEIGHTS}{_INDEX}", _OLD_WEIGHTS, f"{_OLD_WEIGHTS}{_INDEX}")
+    found = next((name for name in weights if name in names), None)
+    if found is not None and CONFIG in kept:
+        return [*kept, found]
     shown = sorted(names)
     raise InputError(
         f"A model on the Hub must hold {CONFIG} and weights as safetensors or of PyTorch",
@@ -100,18 +131,23 @@ def chosen_files(names: Collection[str], model: str) -> list[str]:
 
 
 def _from_cache(name: str, revision: str | None, cache: Path | None) -> Pulled:
-    with hub_errors(name):
+    with hub_errors(name, _fetching(cache)):
         folder = Path(
             snapshot_download(name, revision=revision, cache_dir=cache, local_files_only=True, allow_patterns=[CONFIG])
         )
     names = sorted(path.name for path in folder.iterdir())
     try:
-        chosen_files(names, name)
+        index = _index_among(chosen_files(names, name))
+        whole = index is None or set(shards_of(folder / index)) <= set(names)
     except InputError:
-        raise InputError(
-            "Offline, a model must be in the cache", f"{name} with {', '.join(names)} alone", FETCH_ONCE
-        ) from None
+        whole = False
+    if not whole:
+        raise InputError("Offline, a model must be in the cache", f"{name} with {', '.join(names)} alone", FETCH_ONCE)
     return Pulled(folder, folder.name, ())
+
+
+def _index_among(files: list[str]) -> str | None:
+    return next((file for file in files if file.endswith(_INDEX)), None)
 
 
 def _from_cache_instead(name: str, revision: str | None, cache: Path | None, silent: HubSilent) -> Pulled:

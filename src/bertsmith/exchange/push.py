@@ -5,11 +5,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from huggingface_hub import CommitOperationAdd, HfApi, constants, get_token
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
 
-from bertsmith.exchange.card import CARD, complete_card
-from bertsmith.exchange.hub_errors import GIVE_TOKEN, hub_errors
-from bertsmith.folders.model_folder import read_model
+from bertsmith.exchange.card import complete_card
+from bertsmith.exchange.hub_errors import GIVE_TOKEN, Pushing, hub_errors
+from bertsmith.exchange.pull import BESIDE_WEIGHTS
+from bertsmith.folders.config_json import written_config
+from bertsmith.folders.model_folder import CARD, CONFIG, read_config, read_model
+from bertsmith.folders.offer import Offer, offer_of
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, folder_faults, read_manifest
 
@@ -52,7 +55,9 @@ class Destination:
 def push(folder: Path, to: Destination, *, license_id: str | None = None, language: str | None = None) -> Pushed:
     """Upload what a model folder's manifest lists, and nothing else that may lie in the folder.
 
-    Where the card lacks a licence, `unknown` is written into it; the folder itself stays as it is.
+    What an earlier model there had beside its weights, and this one has not, goes with the same commit: read together
+    with the new files it would change them. Where the card lacks a licence, `unknown` is written into it; the folder
+    itself stays as it is.
 
     Raises:
         InputError: if the folder is no finished model folder or not as it was written, there is no token, or the Hub
@@ -65,7 +70,7 @@ def push(folder: Path, to: Destination, *, license_id: str | None = None, langua
         raise InputError("A push needs a token that may write", "none", GIVE_TOKEN)
     uploads = _uploads(folder, license_id, language)
     api = HfApi()
-    with hub_errors(to.name):
+    with hub_errors(to.name, Pushing()):
         # An absent wish leaves the choice to the owner's own default.
         made = api.create_repo(to.name, private=to.private or None, exist_ok=True)
         name = made.repo_id
@@ -77,9 +82,13 @@ def push(folder: Path, to: Destination, *, license_id: str | None = None, langua
             )
         if to.branch != _MAIN:
             api.create_branch(name, branch=to.branch, exist_ok=True)
+        there = {sibling.rfilename for sibling in api.model_info(name, revision=to.branch).siblings or ()}
         commit = api.create_commit(
             name,
-            [CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in uploads.files.items()],
+            [
+                *(CommitOperationAdd(path, content) for path, content in uploads.files.items()),
+                *(CommitOperationDelete(path) for path in BESIDE_WEIGHTS if path in there - uploads.files.keys()),
+            ],
             commit_message="Upload model with bertsmith",
             revision=to.branch,
         )
@@ -117,11 +126,16 @@ def _uploads(folder: Path, license_id: str | None, language: str | None) -> _Upl
     files: dict[str, str | bytes] = {path: str(folder / path) for path in manifest["files"]}
     files[MANIFEST] = str(folder / MANIFEST)
     before = (folder / CARD).read_text(encoding="utf-8") if CARD in files else ""
-    fills_masks = read_model(folder).model.masked_language_model is not None
-    card = complete_card(before, fills_masks=fills_masks, license_id=license_id, language=language)
+    card = complete_card(before, offer=_offer(folder), license_id=license_id, language=language)
     if card.text != before:
         content = card.text.encode()
         files[CARD] = content
         manifest["files"][CARD] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         files[MANIFEST] = (json.dumps(manifest, ensure_ascii=False, indent=2) + "\n").encode()
     return _Uploads(files, card.license)
+
+
+def _offer(folder: Path) -> Offer:
+    # Weights may be many gigabytes, and only a config from elsewhere leaves it to them to tell the heads.
+    told = written_config(read_config(folder), str(folder / CONFIG))
+    return offer_of(read_model(folder).model.config if told is None else told)

@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from bertsmith.folders.model_folder import read_model, read_tokenizer
-from bertsmith.folders.tensors import read_tensors
 from bertsmith.model import Model
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -29,10 +25,9 @@ def open_folder(folder: Path) -> Opened:
             disagree, a file is damaged or would run code, or there is no tokenizer that fits.
     """
     read = read_model(folder)
-    notes = _notes_on_weights(read_tensors(folder))
     vocab_size = read.model.config.encoder.vocab_size
     tokenizer = read_tokenizer(folder, vocab_size=vocab_size)
-    notes += read.notes
+    notes = [*read.differences, *read.notes]
     if tokenizer.vocab_size < vocab_size:
         notes.append(
             f"padded vocabulary: {vocab_size:,} embeddings for {tokenizer.vocab_size:,} tokens; "
@@ -44,16 +39,3 @@ def open_folder(folder: Path) -> Opened:
             "model begins its pooler from random weights, which costs it steps and may cost it accuracy"
         )
     return Opened(read.model, tokenizer, tuple(notes))
-
-
-def _notes_on_weights(tensors: dict[str, Tensor]) -> list[str]:
-    notes: list[str] = []
-    if any(name.endswith("position_ids") for name in tensors):
-        notes.append("position_ids lay among the weights and were left out: they only count positions")
-    if other := {str(value.dtype).removeprefix("torch.") for value in tensors.values() if _is_other_float(value)}:
-        notes.append(f"weights of {', '.join(sorted(other))} are written as float32")
-    return notes
-
-
-def _is_other_float(value: Tensor) -> bool:
-    return value.is_floating_point() and value.dtype != torch.float32

@@ -4,15 +4,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bertsmith.folders.model_folder import CONFIG
-from bertsmith.folders.tensors import WEIGHTS
+from bertsmith.folders.model_folder import CONFIG, OLD_CONFIGS
+from bertsmith.folders.tensors import has_tensors
 from bertsmith.foundation.errors import InputError
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z", ".rar")
-_ORIGINAL_CONFIGS = ("bert_config.json", "albert_config.json")
 _INDEX = ".index"
-_WEIGHT_FILES = (WEIGHTS, f"{WEIGHTS}.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class HubName:
 
 @dataclass(frozen=True)
 class HuggingFaceFolder:
-    """A folder with `config.json` and safetensors or PyTorch weights."""
+    """A folder with `config.json`, perhaps under its old name, and safetensors or PyTorch weights."""
 
     path: Path
 
@@ -53,7 +51,7 @@ def find_source(source: str) -> Source:
     Raises:
         InputError: if it can be neither, is an archive or another file, or a checkpoint lacks a part.
     """
-    path = Path(source).expanduser()
+    path = from_home(source)
     if path.is_dir() and source:
         return _folder(path)
     if source.lower().endswith(_ARCHIVES):
@@ -76,15 +74,30 @@ def find_source(source: str) -> Source:
     return HubName(source)
 
 
+def from_home(given: str | Path) -> Path:
+    """A path in which `~` has been replaced by the home folder that it means.
+
+    Raises:
+        InputError: if there is no such home folder.
+    """
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:
+        raise InputError(
+            "A path that begins with ~ must lead to a home folder", given, "Give the path without ~."
+        ) from None
+
+
 def _folder(path: Path) -> HuggingFaceFolder | TensorFlowFolder:
-    original = next((path / name for name in _ORIGINAL_CONFIGS if (path / name).is_file()), None)
+    original = next((path / name for name in OLD_CONFIGS if (path / name).is_file()), None)
     checkpoints = sorted(found.name.removesuffix(_INDEX) for found in path.glob(f"*{_INDEX}"))
-    has_weights = any((path / name).is_file() for name in _WEIGHT_FILES)
-    if ((path / CONFIG).is_file() and has_weights) or (original is None and not checkpoints):
+    if has_tensors(path) and ((path / CONFIG).is_file() or not checkpoints):
+        return HuggingFaceFolder(path)
+    if original is None and not checkpoints:
         return HuggingFaceFolder(path)
     if original is None or not checkpoints:
         there = original.name if original is not None else f"{checkpoints[0]}{_INDEX}"
-        lacking = f"NAME.ckpt{_INDEX}" if original is not None else " or ".join(_ORIGINAL_CONFIGS)
+        lacking = f"NAME.ckpt{_INDEX}" if original is not None else " or ".join(OLD_CONFIGS)
         raise InputError(
             "An original TensorFlow checkpoint holds its config and its weights",
             f"{path} with {there} and without {lacking}",

@@ -52,9 +52,16 @@ def write_as_layout(source: TensorFlowFolder, folder: Path) -> tuple[str, ...]:
         notes.append(f"{len(variables) - len(kept)} variables of the optimizer were left out")
     if unknown := [variable for variable, name in names.items() if name is None]:
         notes.append(f"not used: {', '.join(unknown[:_MOST_SHOWN])}{' …' if len(unknown) > _MOST_SHOWN else ''}")
-    if albert and values.get("hidden_act") == "gelu":
-        values["hidden_act"] = "gelu_new"
-        notes.append("ALBERT's code computes its gelu by tanh, so the config says gelu_new")
+    if values.get("hidden_act") == "gelu":
+        # Google's code for both computes gelu by tanh; BERT's computed it by erf when its first models were trained.
+        if albert:
+            values["hidden_act"] = "gelu_new"
+            notes.append("gelu is computed by tanh, as in ALBERT's code: the config says gelu_new")
+        else:
+            notes.append(
+                "gelu is computed by erf, as in BERT's copies in the Hugging Face layout; Google's later code "
+                "computes it by tanh, which differs by less than 0.001"
+            )
     write_json(folder / CONFIG, {**values, "model_type": "albert" if albert else "bert"})
     return (*notes, *_copy_tokenizer(source.path, folder))
 

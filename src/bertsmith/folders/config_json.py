@@ -43,12 +43,33 @@ def own_section(values: dict[str, Any], where: str) -> dict[str, Any]:
     """What bertsmith wrote for itself; empty in a `config.json` from elsewhere.
 
     Raises:
-        InputError: if something else stands there.
+        InputError: if something else stands there, or in the place of its parts.
     """
     own = values.get(OWN_SECTION) or {}
     if not isinstance(own, dict):
-        raise InputError(f"{OWN_SECTION} must be an object", f"{own!r} in {where}", "Fetch or write the file anew.")
+        raise _no_object(OWN_SECTION, own, where)
+    for part in ("heads", "dropout"):
+        if not isinstance(own.get(part) or {}, dict):
+            raise _no_object(f"{OWN_SECTION}.{part}", own[part], where)
     return own
+
+
+def _no_object(key: str, found: object, where: str) -> InputError:
+    return InputError(f"{key} must be an object", f"{found!r} in {where}", "Fetch or write the file anew.")
+
+
+def written_config(values: dict[str, Any], where: str) -> ModelConfig | None:
+    """A model's config out of `config.json` alone; None where bertsmith did not write the file.
+
+    Raises:
+        InputError: for what is not known here, or contradicts itself.
+    """
+    if not (own := own_section(values, where).get("heads")):
+        return None
+    named = values.get("id2label") or {}
+    labels = labels_of(values, len(named) if isinstance(named, dict) else 0, where)
+    heads = HeadsConfig.parse({**own, "labels": ()}, where=where).model_copy(update={"labels": labels})
+    return ModelConfig.parse({"encoder": encoder_from_json(values, where), "heads": heads}, where=where)
 
 
 def labels_of(values: dict[str, Any], count: int, where: str) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from bertsmith.folders.config_json import OWN_SECTION, architecture, encoder_from_json, labels_of, own_section, to_json
 from bertsmith.folders.formats import Format, Names, format_of, named_format, published_class
-from bertsmith.folders.tensors import HEADS, WEIGHTS, read_tensor_file, read_tensors, write_tensors
+from bertsmith.folders.offer import lies_apart
+from bertsmith.folders.stored_weights import StoredWeights
+from bertsmith.folders.tensors import HEADS, WEIGHTS, write_tensors
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_json
 from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, empty_model
@@ -18,18 +20,26 @@ from bertsmith.model.attention import AttentionKind
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 CONFIG = "config.json"
-_ENCODER_PREFIXES = ("encoder.", "pooler.")
+CARD = "README.md"
+OLD_CONFIGS = ("bert_config.json", "albert_config.json")
+"""Names that the config had in Google's releases and the first PyTorch folders."""
 _CLASSIFIER_OUTPUT = "classifier.output.weight"
 _MOST_SHOWN = 8
-_OLD_ENDINGS = {".gamma": ".weight", ".beta": ".bias"}
 
 
 @dataclass(frozen=True)
 class ReadModel:
-    """A model out of a folder, and what a person should know about how it was read."""
+    """A model out of a folder.
+
+    Attributes:
+        model: the model.
+        notes: what a person should know about how it was read.
+        differences: what of the stored weights a folder that is written anew does not have, such as half precision.
+    """
 
     model: Model
     notes: tuple[str, ...]
+    differences: tuple[str, ...]
 
 
 def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
@@ -46,8 +56,7 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     own_heads: dict[str, Tensor] = {}
     for ours, tensor in model.state_dict().items():
         value = tensor.detach().to("cpu", torch.float32)
-        unknown_there = ours.startswith("pooler.") and ours not in names
-        if unknown_there or (not has_heads and not ours.startswith(_ENCODER_PREFIXES)):
+        if lies_apart(ours, config):
             own_heads[ours] = value.contiguous()
             continue
         theirs = names.get(ours, (ours,))
@@ -69,7 +78,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises:
         InputError: if the folder or the file is missing, or it is no JSON object.
     """
-    path = folder / CONFIG
+    path = _config_path(folder)
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -79,8 +88,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     except ValueError:
         values = None
     if not isinstance(values, dict):
-        raise InputError(f"{CONFIG} must be a JSON object", path, "Fetch or write the file anew.")
+        raise InputError(f"{path.name} must be a JSON object", path, "Fetch or write the file anew.")
     return values
+
+
+def _config_path(folder: Path) -> Path:
+    there = (folder / name for name in (CONFIG, *OLD_CONFIGS) if (folder / name).is_file())
+    return next(there, folder / CONFIG)
 
 
 def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel:
@@ -90,13 +104,14 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
         InputError: if the family is not known here, encoder weights are missing, or sizes contradict the config.
     """
     values = read_config(folder)
-    where = str(folder / CONFIG)
+    path = _config_path(folder)
+    where = str(path)
     encoder = encoder_from_json(values, where)
-    stored = _Stored.of(folder, format_of(values, where))
-    heads = _own_heads(values, encoder, stored)
+    stored = StoredWeights.of(folder, format_of(values, where))
+    heads = _own_heads(values, encoder, stored, where)
     has_own = heads is not None
     if heads is None:
-        stored, heads = replace(stored, own_heads={}), _shown_heads(values, encoder, stored)
+        stored, heads = replace(stored, own_heads={}), _shown_heads(values, encoder, stored, where)
     config = ModelConfig.parse({"encoder": encoder, "heads": heads}, where=where)
     _refuse_disagreeing_ties(config, stored)
     model = empty_model(config, attention=attention).eval()
@@ -105,44 +120,19 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
     if bias in stored.tensors:
         # Where both names are there, the reference classes add the projection's own.
         names["masked_language_model.bias"] = (bias,)
-    notes = [] if "model_type" in values else [f"{CONFIG} names no model_type: read as {stored.format.model_type}"]
+    notes = _notes_on_family(values, stored.format, path.name)
     if not has_own and own_section(values, where).get("heads"):
         notes.append(f"heads that {CONFIG} tells of under {OWN_SECTION} are not here: read as its architectures say")
-    return ReadModel(model, (*notes, *stored.notes, *_fill(model, names, stored)))
+    return ReadModel(model, (*notes, *stored.notes, *_fill(model, names, stored)), stored.differences)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """The weights of a folder by the names that they have there, old ones made new."""
-
-    folder: Path
-    format: Format
-    prefix: str
-    tensors: dict[str, Tensor]
-    own_heads: dict[str, Tensor]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, folder: Path, own: Format) -> "_Stored":
-        found = read_tensors(folder)
-        tensors = {_modern_name(name): value for name, value in found.items()}
-        old = sum(name not in found for name in tensors)
-        notes = (f"{old} weights have old names (gamma, beta): read as weight and bias",) if old else ()
-        own_heads = read_tensor_file(folder / HEADS) if (folder / HEADS).is_file() else {}
-        prefix = own.prefix if f"{own.prefix}{own.token_embedding}" in tensors else ""
-        return cls(folder, own, prefix, tensors, own_heads, notes)
-
-    def names(self, config: ModelConfig) -> Names:
-        """Our names of a model's weights, and theirs in this folder."""
-        return self.format.names(config, self.prefix)
-
-
-def _modern_name(name: str) -> str:
-    """A weight's name as it is written today: norms were once called gamma and beta."""
-    for old, new in _OLD_ENDINGS.items():
-        if name.endswith(old):
-            return name.removesuffix(old) + new
-    return name
+def _notes_on_family(values: dict[str, Any], one: Format, file: str) -> list[str]:
+    named = values.get("model_type")
+    if named is None:
+        return [f"{file} names no model_type: read as {one.model_type}"]
+    if named != one.model_type:
+        return [f"{named} is read and written as {one.model_type}, which computes the same"]
+    return []
 
 
 def read_tokenizer(folder: Path, *, vocab_size: int) -> Tokenizer:
@@ -173,14 +163,15 @@ def _candidates(folder: Path) -> str:
     return f" Below it there is: {', '.join(found[:_MOST_SHOWN])}" if found else ""
 
 
-def _own_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored) -> HeadsConfig | None:
+def _own_heads(values: dict[str, Any], encoder: EncoderConfig, stored: StoredWeights, where: str) -> HeadsConfig | None:
     """The heads that bertsmith wrote; None if it wrote none, or another program has put others in their place since."""
-    where = str(stored.folder / CONFIG)
     own = own_section(values, where).get("heads") or {}
     if not own:
         return None
+    labels = _labels(values, stored, where)
     apart = stored.own_heads.get(_CLASSIFIER_OUTPUT)
-    labels = _labels(values, stored, where) if apart is None else labels_of(values, len(apart), where)
+    if not labels and apart is not None and values.get("id2label"):
+        labels = labels_of(values, len(apart), where)
     heads = HeadsConfig.parse({**own, "labels": ()}, where=where).model_copy(update={"labels": labels})
     try:
         config = ModelConfig(encoder=encoder, heads=heads)
@@ -194,9 +185,8 @@ def _own_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored) 
     return None if left_behind else heads
 
 
-def _shown_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored) -> HeadsConfig:
+def _shown_heads(values: dict[str, Any], encoder: EncoderConfig, stored: StoredWeights, where: str) -> HeadsConfig:
     """The heads that the weights of a folder from elsewhere show."""
-    where = str(stored.folder / CONFIG)
     names = stored.names(ModelConfig(encoder=encoder, heads=HeadsConfig(masked_language_model=False)))
 
     def has(ours: str) -> bool:
@@ -216,7 +206,7 @@ def _shown_heads(values: dict[str, Any], encoder: EncoderConfig, stored: _Stored
     return HeadsConfig.parse(shown, where=where)
 
 
-def _labels(values: dict[str, Any], stored: _Stored, where: str) -> tuple[str, ...]:
+def _labels(values: dict[str, Any], stored: StoredWeights, where: str) -> tuple[str, ...]:
     """Names of the labels of a classifier that gives one of several to a whole text; none if the folder has none."""
     whole_text = any(name.endswith("ForSequenceClassification") for name in values.get("architectures") or [])
     if not whole_text or values.get("problem_type") not in (None, "single_label_classification"):
@@ -225,7 +215,7 @@ def _labels(values: dict[str, Any], stored: _Stored, where: str) -> tuple[str, .
     return () if output is None or len(output) < 2 else labels_of(values, len(output), where)
 
 
-def _refuse_disagreeing_ties(config: ModelConfig, stored: _Stored) -> None:
+def _refuse_disagreeing_ties(config: ModelConfig, stored: StoredWeights) -> None:
     if not config.heads.tie_embeddings:
         return
     own, tensors = stored.format, stored.tensors
@@ -239,25 +229,25 @@ def _refuse_disagreeing_ties(config: ModelConfig, stored: _Stored) -> None:
             )
 
 
-def _fill(model: Model, names: Names, stored: _Stored) -> list[str]:
+def _fill(model: Model, names: Names, stored: StoredWeights) -> list[str]:
     """Set every weight of `model`; returns notes about what was left unused."""
     missing: list[str] = []
     used: set[str] = set()
+    used_apart: set[str] = set()
     for ours, parameter in model.state_dict().items():
-        theirs = () if ours in stored.own_heads else names.get(ours, (ours,))
+        # A file of heads may have been left behind by another model: it counts for what belongs there alone.
+        apart = ours in stored.own_heads and lies_apart(ours, model.config)
+        theirs = () if apart else names.get(ours, (ours,))
         absent = [name for name in theirs if name not in stored.tensors]
         if absent:
             missing += absent
             continue
         used.update(theirs)
-        value = stored.own_heads[ours] if not theirs else torch.cat([stored.tensors[name] for name in theirs])
-        if value.shape != parameter.shape:
-            raise InputError(
-                "Weights must have the sizes that config.json says",
-                f"{', '.join(theirs) or ours} of shape {tuple(value.shape)}, expected {tuple(parameter.shape)}",
-                f"Check {stored.folder / CONFIG}.",
-            )
-        parameter.copy_(value)
+        if apart:
+            used_apart.add(ours)
+        parts = {ours: stored.own_heads[ours]} if apart else {name: stored.tensors[name] for name in theirs}
+        _refuse_other_sizes(parts, parameter.shape, stored)
+        parameter.copy_(torch.cat(list(parts.values())))
     if missing:
         raise InputError(
             "A model folder must hold all weights of its encoder and heads",
@@ -271,7 +261,22 @@ def _fill(model: Model, names: Names, stored: _Stored) -> list[str]:
     unused = sorted(
         name for name in stored.tensors.keys() - used - known_doubles if not name.endswith("embeddings.position_ids")
     )
-    return [f"not used: {_some(unused)}"] if unused else []
+    notes = [f"not used: {_some(unused)}"] if unused else []
+    if left := sorted(stored.own_heads.keys() - used_apart):
+        notes.append(f"not used of {HEADS}: {_some(left)}")
+    return notes
+
+
+def _refuse_other_sizes(parts: dict[str, Tensor], whole: torch.Size, stored: StoredWeights) -> None:
+    """Raise an `InputError` unless parts of equal size make up a weight of shape `whole`, one below the other."""
+    expected = (whole[0] // len(parts), *whole[1:])
+    for name, part in parts.items():
+        if part.shape != expected:
+            raise InputError(
+                "Weights must have the sizes that config.json says",
+                f"{name} of shape {tuple(part.shape)}, expected {expected}",
+                f"Check {_config_path(stored.folder)}.",
+            )
 
 
 def _some(names: list[str]) -> str:

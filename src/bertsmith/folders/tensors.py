@@ -45,6 +45,12 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 _DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
 
 
+def has_tensors(folder: Path) -> bool:
+    """Whether a folder holds weights, whole or in shards."""
+    names = (WEIGHTS, _OLD_WEIGHTS)
+    return any((folder / name).is_file() or (folder / f"{name}.index.json").is_file() for name in names)
+
+
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """All weights of a model folder, by the names they have there.
 
@@ -56,7 +62,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
             return read_tensor_file(folder / name)
         if (index := folder / f"{name}.index.json").is_file():
             merged: dict[str, Tensor] = {}
-            for shard in _shards(index):
+            for shard in shards_of(index):
                 merged |= read_tensor_file(folder / shard)
             return merged
     raise InputError(
@@ -66,7 +72,12 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     )
 
 
-def _shards(index: Path) -> list[str]:
+def shards_of(index: Path) -> list[str]:
+    """Names of the files that an index of shards leads to.
+
+    Raises:
+        InputError: if it is damaged, or names a file outside its own folder.
+    """
     try:
         shards = sorted({str(shard) for shard in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -13,7 +13,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from bertsmith.foundation.errors import InputError
@@ -133,7 +133,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a sealed folder.
 
     Raises:
-        InputError: if there is none, or it is no JSON object with sums.
+        InputError: if there is none, or it is no JSON object with sums, or it names a file that lies elsewhere.
     """
     path = folder / MANIFEST
     try:
@@ -150,7 +150,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         isinstance(e, dict) and {"sha256", "bytes"} <= e.keys() for e in entries
     ):
         raise InputError(f"{MANIFEST} must hold the sums of the files", path, "The folder is damaged: make it anew.")
+    if outside := [name for name in manifest["files"] if not _lies_within(name)]:
+        raise InputError(
+            f"{MANIFEST} must name files inside its folder alone", f"{outside[0]!r} in {path}", "Do not use this folder."
+        )
     return manifest
+
+
+def _lies_within(name: str) -> bool:
+    """Whether a path of a manifest stays inside the folder, on every system: Windows knows both slashes."""
+    path = PureWindowsPath(name)
+    return bool(path.parts) and not path.anchor and ".." not in path.parts
 
 
 def folder_faults(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float, Int
 
 from bertsmith.engine.device import Device
+from bertsmith.engine.evaluation import evaluating
 from bertsmith.inference.running import TokenWindow, token_budget_batches
 from bertsmith.model.heads import Model
 
@@ -35,13 +36,10 @@ def influence(
     ]
     windows = [TokenWindow(ids, np.zeros_like(ids)) for ids in changed]
     vectors = torch.empty(len(windows), len(token_ids), model.config.encoder.hidden_size)[..., columns]
-    was_training = model.training
-    model.eval()
-    for members, packed in token_budget_batches(windows):
-        with torch.inference_mode(), device.matrix_precision():
+    with evaluating(model), torch.inference_mode(), device.matrix_precision():
+        for members, packed in token_budget_batches(windows):
             hidden = model.encoder.packed(packed.to(device.name))[:, columns].float().cpu()
-        vectors[members] = hidden.view(len(members), len(token_ids), -1)
-    model.train(was_training)
+            vectors[members] = hidden.view(len(members), len(token_ids), -1)
     moved = (vectors[1:] - vectors[0]).norm(dim=-1) / vectors[0].norm(dim=-1)
     return moved.double().numpy()
 

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from bertsmith.engine.device import Device
+from bertsmith.engine.evaluation import evaluating
 from bertsmith.inference.running import TokenWindow, token_budget_batches
 from bertsmith.model.heads import Model, mean_tokens
 from bertsmith.model.packed import PackedTokens
@@ -19,17 +20,14 @@ def layer_means(model: Model, windows: Sequence[TokenWindow], device: Device) ->
 
     An ELMo gives its embedding as layer 0 too, as its `LayerMix` wants it.
     """
-    was_training = model.training
-    model.eval()
     found: Tensor | None = None
-    for members, packed in token_budget_batches(windows):
-        packed = packed.to(device.name)
-        with device.matrix_precision():
+    with evaluating(model), device.matrix_precision():
+        for members, packed in token_budget_batches(windows):
+            packed = packed.to(device.name)
             layers = torch.stack([mean_tokens(hidden.float(), packed) for hidden in _layers(model, packed)]).cpu()
-        if found is None:
-            found = layers.new_empty(len(layers), len(windows), layers.shape[-1])
-        found[:, members] = layers
-    model.train(was_training)
+            if found is None:
+                found = layers.new_empty(len(layers), len(windows), layers.shape[-1])
+            found[:, members] = layers
     if found is None:
         raise ValueError("layer_means needs one window at least. Received: none. Give it some.")
     return found

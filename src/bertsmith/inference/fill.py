@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 
 from bertsmith.engine.device import Device
+from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.running import TokenWindow, token_budget_batches
 from bertsmith.model.heads import Model
@@ -109,6 +110,8 @@ class FillPredictor:
         Raises:
             InputError: for a text without a mask, `top_k` below 1, or a target that the vocabulary cannot write.
         """
+        if isinstance(texts, str):  # A string is a sequence too, of letters.
+            texts = [texts]
         if not 1 <= top_k <= self._tokenizer.vocab_size:
             raise InputError(
                 f"--top-k must lie between 1 and the size of the vocabulary, {self._tokenizer.vocab_size}",
@@ -141,20 +144,18 @@ class FillPredictor:
     ) -> list[Float[np.ndarray, "masks vocabulary"]]:
         """Probabilities over the vocabulary at some positions of each window."""
         found: dict[int, np.ndarray] = {}
-        was_training = self._model.training
-        self._model.eval()
-        for members, packed in token_budget_batches(windows):
-            starts = packed.sequence_starts[:-1].tolist()
-            wanted = [
-                start + place for start, member in zip(starts, members, strict=True) for place in positions[member]
-            ]
-            with self._device.matrix_precision():
-                hidden = self._model.head_input(packed.to(self._device.name))
-                logits = self._head(hidden[torch.tensor(wanted, device=hidden.device)])
-            rows = logits.float().softmax(-1).cpu().numpy()
-            splits = np.cumsum([len(positions[member]) for member in members])[:-1]
-            found |= dict(zip(members, np.split(rows, splits), strict=True))
-        self._model.train(was_training)
+        with evaluating(self._model):
+            for members, packed in token_budget_batches(windows):
+                starts = packed.sequence_starts[:-1].tolist()
+                wanted = [
+                    start + place for start, member in zip(starts, members, strict=True) for place in positions[member]
+                ]
+                with self._device.matrix_precision():
+                    hidden = self._model.head_input(packed.to(self._device.name))
+                    logits = self._head(hidden[torch.tensor(wanted, device=hidden.device)])
+                rows = logits.float().softmax(-1).cpu().numpy()
+                splits = np.cumsum([len(positions[member]) for member in members])[:-1]
+                found |= dict(zip(members, np.split(rows, splits), strict=True))
         return [found[number] for number in range(len(windows))]
 
     def decode(self, request: _MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bertsmith.engine.device import Device
+from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model.heads import Model, VocabularyHead
@@ -64,17 +65,15 @@ def generate(
     stream = random_stream(seed, "generation")
     written: list[int] = []
     ended = False
-    was_training = model.training
-    model.eval()
-    while len(written) < max_new_tokens and not ended:
-        window = _window(np.append(prefix, written).astype(np.int64), model.config.encoder.num_positions)
-        scores = _next_scores(model, head, window, device)[: tokenizer.vocab_size]
-        scores[never] = -np.inf
-        chosen = _choose(scores, temperature, top_k, stream)
-        ended = chosen == tokenizer.sep_id
-        if not ended:
-            written.append(chosen)
-    model.train(was_training)
+    with evaluating(model):
+        while len(written) < max_new_tokens and not ended:
+            window = _window(np.append(prefix, written).astype(np.int64), model.config.encoder.num_positions)
+            scores = _next_scores(model, head, window, device)[: tokenizer.vocab_size]
+            scores[never] = -np.inf
+            chosen = _choose(scores, temperature, top_k, stream)
+            ended = chosen == tokenizer.sep_id
+            if not ended:
+                written.append(chosen)
     return Generation(
         tokenizer.decode([*prefix.tolist(), *written]).strip(), tokenizer.decode(written), tuple(written), ended
     )

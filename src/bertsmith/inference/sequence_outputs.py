@@ -1,7 +1,6 @@
-"""What a model says of whole sequences: class probabilities, and features of a frozen encoder."""
+"""What a model says of whole sequences: class probabilities."""
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -9,7 +8,7 @@ from jaxtyping import Float
 
 from bertsmith.batches.batch import Batch
 from bertsmith.engine.device import Device
-from bertsmith.inference.features import layer_means
+from bertsmith.engine.evaluation import evaluating
 from bertsmith.inference.running import TokenWindow, token_budget_batches
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
@@ -21,7 +20,7 @@ def batch_log_probabilities(
     model: Model, batches: Iterable[Batch], device: Device
 ) -> Float[np.ndarray, "sequences labels"]:
     """Log-probability of each class for every sequence of some batches, in their order."""
-    with _evaluating(model):
+    with evaluating(model):
         rows = [_log_probabilities(model, batch.packed, device) for batch in batches]
     return np.concatenate(rows) if rows else np.empty((0, len(model.config.heads.labels)), np.float32)
 
@@ -32,37 +31,13 @@ def window_log_probabilities(
 ) -> Float[np.ndarray, "windows labels"]:
     """Log-probability of each class for every window, in their order."""
     found = np.empty((len(windows), len(model.config.heads.labels)), np.float32)
-    with _evaluating(model):
+    with evaluating(model):
         for members, packed in token_budget_batches(windows):
             found[members] = _log_probabilities(model, packed, device)
     return found
-
-
-def frozen_features(
-    model: Model, windows: Sequence[TokenWindow], device: Device
-) -> Float[np.ndarray, "windows hidden"]:
-    """Mean of the last layer's output over the tokens of each window, special ones included, in fp32.
-
-    Args:
-        model: any model; its heads are not used, and it is left as it is.
-        windows: one or more sequences.
-        device: where and how it runs.
-    """
-    return layer_means(model, windows, device)[-1].numpy()
 
 
 def _log_probabilities(model: Model, packed: PackedTokens, device: Device) -> np.ndarray:
     with device.matrix_precision():
         logits = class_logits(model, packed.to(device.name))
     return logits.log_softmax(-1).float().cpu().numpy()
-
-
-@contextlib.contextmanager
-def _evaluating(model: Model) -> Iterator[None]:
-    """Inside the block, nothing is dropped out; afterwards the model is as it was."""
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bertsmith.engine.device import Device
+from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.generate import causal_head
 from bertsmith.inference.running import TokenWindow, token_budget_batches
@@ -15,6 +16,8 @@ from bertsmith.model.heads import Model, VocabularyHead
 
 Places = Sequence[Int[np.ndarray, " _"]]
 """For each window, the places of the tokens that are asked for: neither its first nor its last."""
+ROWS_AT_A_TIME = 256
+"""Tokens that are scored over the vocabulary at once: in double precision, 32,000 scores each are 64 MiB."""
 
 
 def following_log_probabilities(
@@ -99,16 +102,18 @@ def _scored(
     """Log-probability of each true token at the place where its window is read."""
     first = np.concatenate([[0], np.cumsum([len(places) for places in read])])
     found = np.empty(len(truth))
-    was_training = model.training
-    model.eval()
-    for members, packed in token_budget_batches(windows):
-        starts = packed.sequence_starts[:-1].tolist()
-        rows = np.concatenate([start + read[member] for start, member in zip(starts, members, strict=True)])
-        order = np.concatenate([np.arange(first[member], first[member + 1]) for member in members])
-        with device.matrix_precision():
-            hidden = model.head_input(packed.to(device.name))[torch.from_numpy(rows).to(device.name), columns]
-            logits: Tensor = head(hidden)
-        wanted = torch.from_numpy(truth[order]).to(device.name)
-        found[order] = logits.double().log_softmax(-1).gather(1, wanted[:, None])[:, 0].cpu().numpy()
-    model.train(was_training)
+    with evaluating(model):
+        for members, packed in token_budget_batches(windows):
+            starts = packed.sequence_starts[:-1].tolist()
+            rows = np.concatenate([start + read[member] for start, member in zip(starts, members, strict=True)])
+            order = np.concatenate([np.arange(first[member], first[member + 1]) for member in members])
+            with device.matrix_precision():
+                hidden = model.head_input(packed.to(device.name))[torch.from_numpy(rows).to(device.name), columns]
+            for begin in range(0, len(order), ROWS_AT_A_TIME):
+                block = slice(begin, begin + ROWS_AT_A_TIME)
+                with device.matrix_precision():
+                    logits: Tensor = head(hidden[block])
+                scores = logits.double().log_softmax(-1)
+                wanted = torch.from_numpy(truth[order[block]]).to(device.name)
+                found[order[block]] = scores.gather(1, wanted[:, None])[:, 0].cpu().numpy()
     return found

@@ -117,14 +117,15 @@ class FusedSelfAttention(SelfAttention):
     """Attention by the fastest kernel there is, none of which holds the weights of a whole batch.
 
     On a CPU, torch's kernel is the fastest forward, but its backward in bf16 takes ten times as long as matrix products
-    do; so where a gradient is wanted there, our own takes over.
+    do; so where a gradient is wanted there, our own takes over. So it does where a token sees a small part of a long
+    sequence, since torch's kernel would make all scores and hide most.
     """
 
     def _attend(
         self, query_key_value: Float[Tensor, "sequences longest 3 heads head_size"], group: SequenceGroup
     ) -> Float[Tensor, "sequences longest heads head_size"]:
         dropout = self.weights_dropout if self.training else 0.0
-        if query_key_value.is_cpu and query_key_value.requires_grad:
+        if query_key_value.is_cpu and (query_key_value.requires_grad or self.reach.sees_little_of(group.longest)):
             return blocked_attention(query_key_value, group.key_mask, dropout, self.reach)
         query, key, value = query_key_value.transpose(1, 3).unbind(2)
         mask = _seen(group, self.reach, query.device)

@@ -1,6 +1,7 @@
 """Attention for training on a CPU: a few sequences at a time by matrix products, made again in the backward pass.
 
-A block's scores stay in the caches, and nothing of the size ``longest x longest`` outlives its block. Where a token
+A block's scores stay in the caches, and nothing of the size ``longest x longest`` outlives its block, but for dropout:
+a byte a score, since drawing it twice would cost more than all else. Where a token
 sees a window only, or a sequence is very long, its queries are taken a tile at a time with the keys within reach.
 """
 

@@ -28,6 +28,11 @@ def meta_model(config: ModelConfig, *, attention: AttentionKind = "fused") -> Mo
         return Model(config, encoder, encoder.embeddings.token)
 
 
+def num_parameters(module: nn.Module) -> int:
+    """Parameters of a module; what is tied or shared counts once."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
 def new_model(
     config: ModelConfig,
     *,

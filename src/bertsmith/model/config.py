@@ -141,6 +141,11 @@ class EncoderConfig(Config):
         return self.pad_token_id + 1 if self.family == "roberta" else 0
 
     @property
+    def positions_skip_padding(self) -> bool:
+        """Whether a token's position counts real tokens alone, as RoBERTa's does; else it is its column."""
+        return self.family == "roberta"
+
+    @property
     def num_positions(self) -> int:
         """Tokens in the longest sequence that the encoder takes."""
         return self.max_position_embeddings - self.position_offset

@@ -57,6 +57,7 @@ class PackedEncoder(nn.Module, ABC):
     """What every encoder offers: packed tokens in, one vector a token out, from the last layer or from each."""
 
     config: EncoderConfig
+    embeddings: nn.Module
 
     @abstractmethod
     def layer_outputs(self, packed: PackedTokens) -> Iterator[Float[Tensor, "tokens hidden"]]:
@@ -97,7 +98,7 @@ class PackedEncoder(nn.Module, ABC):
                 f"Received: {token_ids.shape[1]} tokens, {self.config.num_positions} positions. "
                 "Cut it, or look at it in windows."
             )
-        hidden = self.packed(pack_padded(token_ids, real, segment_ids, skip=self.config.family == "roberta"))
+        hidden = self.packed(pack_padded(token_ids, real, segment_ids, skip=self.config.positions_skip_padding))
         # The encoder may run in a lower precision than its weights have.
         return outputs.to(hidden.dtype).masked_scatter(real[..., None], hidden)
 

@@ -142,13 +142,15 @@ class Model(nn.Module):
         self.next_sentence = nn.Linear(hidden_size, 2) if heads.next_sentence else None
         self.sentence_order = nn.Linear(hidden_size, 2) if heads.sentence_order else None
         self.classifier = Classifier(config, self.pooler) if heads.labels else None
+        self._head_input = self._all_layers if heads.mlm_head_input == "all_layers" else encoder.packed
         self._classifier_input = first_tokens if heads.classifier_input == "first" else mean_tokens
 
     def head_input(self, packed: PackedTokens) -> Float[Tensor, "tokens input"]:
         """What the vocabulary head reads; its last `hidden_size` columns are always the last layer's output."""
-        if self.config.heads.mlm_head_input == "all_layers":
-            return torch.cat(list(self.encoder.layer_outputs(packed)), dim=-1)
-        return self.encoder.packed(packed)
+        return self._head_input(packed)
+
+    def _all_layers(self, packed: PackedTokens) -> Tensor:
+        return torch.cat(list(self.encoder.layer_outputs(packed)), dim=-1)
 
     def pooled(self, hidden: Float[Tensor, "tokens hidden"], packed: PackedTokens) -> Float[Tensor, "sequences hidden"]:
         """The pooler's output for each sequence.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bertsmith.model.build import meta_model
+from bertsmith.model.build import meta_model, num_parameters
 from bertsmith.model.config import EncoderConfig, HeadsConfig, ModelConfig
 
 _LAYERS = 2
@@ -12,18 +12,13 @@ _EMBEDDING_SPREAD = 0.3
 _NEAR = 0.02
 
 
-def num_parameters(config: ModelConfig) -> int:
-    """Parameters of a model with its heads; what is tied counts once."""
-    return sum(weight.numel() for weight in meta_model(config).parameters())
-
-
 def elmo_of_like_size(like: ModelConfig) -> ModelConfig:
     """A two-layer ELMo over the same vocabulary, with its head.
 
     A direction's width is the roundest of those with which the numbers of parameters differ by 2 % at most, or else
     the one with which they differ least.
     """
-    encoder, wanted = like.encoder, num_parameters(like)
+    encoder, wanted = like.encoder, num_parameters(meta_model(like))
     count = _counter(encoder.vocab_size)
     width = 1
     while count(width + 1) <= wanted:

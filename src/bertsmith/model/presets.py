@@ -32,7 +32,7 @@ def _modern(layers: int, hidden: int, heads: int) -> dict[str, Any]:
         "num_hidden_layers": layers,
         "hidden_size": hidden,
         "num_attention_heads": heads,
-        # A gated feed-forward has three matrices: this width gives it 9/8 of the weights that two of 4 x hidden have.
+        # As in the published base size. Three matrices this wide have 9/16 of the weights of BERT's two.
         "intermediate_size": 3 * hidden // 2,
         "max_position_embeddings": 8192,
         "type_vocab_size": 0,

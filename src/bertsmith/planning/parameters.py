@@ -1,11 +1,9 @@
 """Parameters of a model by part, counted on a model without memory, beside what was published."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch import nn
-
 from bertsmith.model import ModelConfig, meta_model
+from bertsmith.model.build import num_parameters
 
 
 @dataclass(frozen=True)
@@ -54,18 +52,11 @@ class ParameterCount:
 def count_parameters(config: ModelConfig) -> ParameterCount:
     """Count the parameters of a model of any size, without making it."""
     model = meta_model(config)
-    embeddings = _count(model.encoder.embeddings.parameters())  # pyright: ignore[reportAttributeAccessIssue]
-    encoder, pooler = (
-        _count(model.encoder.parameters()),
-        _count([] if model.pooler is None else model.pooler.parameters()),
-    )
+    embeddings, encoder = num_parameters(model.encoder.embeddings), num_parameters(model.encoder)
+    pooler = 0 if model.pooler is None else num_parameters(model.pooler)
     return ParameterCount(
         embeddings=embeddings,
         layers=encoder - embeddings,
         pooler=pooler,
-        heads=_count(model.parameters()) - encoder - pooler,
+        heads=num_parameters(model) - encoder - pooler,
     )
-
-
-def _count(parameters: Iterable[nn.Parameter]) -> int:
-    return sum(parameter.numel() for parameter in parameters)

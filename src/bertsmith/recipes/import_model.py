@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertsmith import __version__
-from bertsmith.exchange.card import CARD, imported_card, published_facts
+from bertsmith.exchange.card import imported_card, published_facts
 from bertsmith.exchange.pull import pull
 from bertsmith.exchange.reading import open_folder
-from bertsmith.exchange.source import HubName, HuggingFaceFolder, TensorFlowFolder, find_source
+from bertsmith.exchange.source import HubName, HuggingFaceFolder, TensorFlowFolder, find_source, from_home
 from bertsmith.exchange.tensorflow_checkpoint import write_as_layout
-from bertsmith.folders.model_folder import read_config, write_model
+from bertsmith.folders.model_folder import CARD, read_config, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import disk_room, new_folder, remove_leftovers, write_file
 
@@ -108,9 +108,8 @@ def _as_layout(
         raise InputError("--revision belongs to a name on the Hub", f"the folder {source}", "Leave it out.")
     match found:
         case HubName(name):
-            pulled = pull(
-                name, revision=revision, cache=None if cache is None else Path(cache).expanduser(), offline=offline
-            )
+            where = None if cache is None else from_home(cache)
+            pulled = pull(name, revision=revision, cache=where, offline=offline)
             origin |= {"source": name, "commit": pulled.commit}
             yield _Found(pulled.folder, origin, pulled.notes)
         case HuggingFaceFolder(path):

@@ -10,6 +10,7 @@ from bertsmith.folders.formats import published_class
 from bertsmith.folders.model_folder import read_config, read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, folder_faults, read_manifest
+from bertsmith.model.build import num_parameters
 from bertsmith.model.config import ModelConfig
 from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -74,7 +75,7 @@ def _model_info(path: Path) -> dict[str, Any]:
     values = read_config(path)
     read = read_model(path)
     encoder, heads = read.model.config.encoder, read.model.config.heads
-    parameters = sum(parameter.numel() for parameter in read.model.parameters())
+    parameters = num_parameters(read.model)
     own = [
         name
         for name, there in (

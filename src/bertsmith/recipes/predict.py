@@ -8,6 +8,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.model.heads import Model
+from bertsmith.reports.comparison import KINDS
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
@@ -15,11 +16,18 @@ def model_folder_of(folder: str | Path) -> Path:
     """The model folder that a path means: itself, or the finished model of a run.
 
     Raises:
-        InputError: if it is a run that has no model yet.
+        InputError: if it is a run that has no model yet, or a comparison, which has three.
     """
     path = Path(folder)
     if (path / "run.toml").is_file():
         if not (path / "model").is_dir():
+            compared = [path / kind for kind in KINDS if (path / kind / "run.toml").is_file()]
+            if compared:
+                raise InputError(
+                    "A comparison holds three models, each in a folder of its own",
+                    f"{path}, which is a comparison",
+                    f"Name one of them: {', '.join(map(str, compared))}.",
+                )
             raise InputError(
                 "A run's model stands in its folder once the run is finished",
                 f"{path}, which is not finished",

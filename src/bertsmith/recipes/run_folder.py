@@ -1,9 +1,10 @@
 """The folder of a run: what ran, whether it can go on, whether it is done."""
 
 import contextlib
+import os
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,6 +17,8 @@ from bertsmith.recipes.pretraining.options import read_settings
 _RUN = "run.toml"
 _FREE = ("runtime",)
 """Settings that a resume may change."""
+_KINDS = {"objective": "a pre-training", "train": "a fine-tuning", "bert_objective": "a comparison"}
+"""A setting that is always written down in a run of each kind, and in no other."""
 
 
 @runtime_checkable
@@ -44,7 +47,7 @@ class RunFolder:
         self._config = config
         if path.exists() and not path.is_dir():
             raise InputError("--out must be a folder", f"{path}, which is a file", "Choose another place.")
-        if (path / _RUN).is_file():
+        if holds_run(path):
             self._refuse_another_run()
             remove_leftovers(path)
         elif path.is_dir() and any(not entry.name.startswith(".partial-") for entry in path.iterdir()):
@@ -122,6 +125,7 @@ class RunFolder:
 
     def _refuse_another_run(self) -> None:
         before = read_settings(self.path / _RUN)
+        _refuse_another_kind("--out must be a new folder, or one that holds the same run", self.path, self._config)
         before, now = _leaves(before), _leaves(self._config.written)
         different = [
             f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}"
@@ -134,6 +138,51 @@ class RunFolder:
                 "; ".join(different[:5]),
                 "Give the same command to go on, choose another folder, or begin anew with --restart.",
             )
+
+
+def holds_run(path: Path) -> bool:
+    """Whether a folder is that of a run, begun or finished."""
+    return (path / _RUN).is_file()
+
+
+def remove_earlier(path: Path, config: RunConfig, inputs: Iterable[str | Path | None]) -> None:
+    """Remove the run that a folder holds, so that another of its kind can begin there.
+
+    Args:
+        path: the folder.
+        config: what is to run.
+        inputs: what that is made from: files and folders by their names, None and names of nothing among them.
+
+    Raises:
+        InputError: if the folder holds a run of another kind, or something that the new run is made from.
+    """
+    _refuse_another_kind("--restart removes only an earlier run of the same kind", path, config)
+    needed = [str(given) for given in inputs if given is not None and _lies_in(path, Path(given))]
+    if needed:
+        raise InputError(
+            "--restart must not remove what the run is made from",
+            f"--out {path}, which holds {', '.join(needed)}",
+            "Choose another folder.",
+        )
+    shutil.rmtree(path)
+
+
+def _refuse_another_kind(rule: str, path: Path, config: RunConfig) -> None:
+    held, wanted = (_kind(values) for values in (read_settings(path / _RUN), config.written))
+    if held != wanted:
+        raise InputError(rule, f"{path}, which holds {held}, for {wanted}", "Choose another folder.")
+
+
+def _kind(settings: dict[str, Any]) -> str:
+    return next((kind for mark, kind in _KINDS.items() if mark in settings), "something else")
+
+
+def _lies_in(folder: Path, given: Path) -> bool:
+    """Whether a file or folder is `folder` or lies in it, by its own name or that of what a link leads to."""
+    if not given.exists():
+        return False
+    ways = (Path(os.path.abspath(given)), given.resolve())
+    return any(place.exists() and place.samefile(folder) for way in ways for place in (way, *way.parents))
 
 
 def _leaves(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -108,6 +108,33 @@ def refuse_mixed_sources(sources: Sequence[str]) -> None:
         )
 
 
+def refuse_settings_of_text(
+    sources: Sequence[str],
+    *,
+    tokenizer_folder: str | None,
+    tokenizer: TokenizerConfig,
+    text: TextConfig,
+    corpus: CorpusConfig = CorpusConfig(),
+) -> None:
+    """Raise an `InputError` where a prepared corpus stands beside settings that it has decided already.
+
+    A setting that is as where nothing is given passes, since a run writes down all of them.
+    """
+    given = {
+        "--tokenizer": tokenizer_folder is not None,
+        "tokenizer": tokenizer != TokenizerConfig() or "vocab_size" in tokenizer.model_fields_set,
+        "text": text != TextConfig(),
+        "corpus": corpus.recorded != CorpusConfig().recorded,
+    }
+    names = [name if name.startswith("-") else f"settings of {name}" for name, is_given in given.items() if is_given]
+    if names and is_corpus(sources[0]):
+        raise InputError(
+            "A prepared corpus brings its tokenizer and how its text was read",
+            f"{sources[0]} and {', '.join(names)}",
+            "Leave these out, or name the text in place of the corpus.",
+        )
+
+
 def write_documents(documents: Iterable[Document], path: Path) -> None:
     """Write documents as a text file, parted by blank lines."""
     with open(path, "w", encoding="utf-8", newline="\n") as file:

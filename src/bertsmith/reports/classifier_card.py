@@ -3,7 +3,9 @@
 from typing import Any
 
 from bertsmith.folders.formats import published_class
+from bertsmith.folders.offer import offer_of
 from bertsmith.model.config import ModelConfig
+from bertsmith.reports.model_names import model_tag, model_title
 
 _MOST_LABELS = 50
 
@@ -17,20 +19,23 @@ def classifier_card(config: ModelConfig, record: dict[str, Any], evaluation: dic
         evaluation: the last validation in detail.
     """
     encoder, labels = config.encoder, config.heads.labels
+    published = published_class(config) is not None
+    offer = offer_of(config)
+    heads = "" if encoder.family == "elmo" else f"{encoder.num_attention_heads} heads, "
     shown = ", ".join(_plain(label) for label in labels[:_MOST_LABELS])
     more = f" and {len(labels) - _MOST_LABELS} more" if len(labels) > _MOST_LABELS else ""
     lines = [
         "---",
-        "library_name: transformers",
-        "pipeline_tag: text-classification",
-        "tags: [bert, bertsmith]",
+        f"library_name: {offer.library}",
+        f"pipeline_tag: {offer.pipeline}",
+        f"tags: [{model_tag(config)}, bertsmith]",
         "---",
         "",
         f"# A classifier of {len(labels)} labels",
         "",
         f"It tells apart: {shown}{more}.",
         "",
-        f"{encoder.num_hidden_layers} layers, hidden size {encoder.hidden_size}, {encoder.num_attention_heads} heads, "
+        f"{model_title(config)}: {encoder.num_hidden_layers} layers, hidden size {encoder.hidden_size}, {heads}"
         f"{encoder.vocab_size:,} pieces. Of a text it sees at most {record['max_length']} tokens.",
         "",
         "| | |",
@@ -51,7 +56,7 @@ def classifier_card(config: ModelConfig, record: dict[str, Any], evaluation: dic
         "## Use",
         "",
         "```python",
-        *_usage(published_class(config) is not None),
+        *_usage(published),
         "```",
         "",
         "## Limits",

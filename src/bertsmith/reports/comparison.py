@@ -103,8 +103,14 @@ def _reading(models: Sequence[_Values]) -> list[str]:
 
 def _budget(models: Sequence[_Values]) -> str:
     steps = {model["steps"] for model in models}
-    if len(steps) == 1:
+    sees_pairs = models[0]["objective"] != "mlm"
+    if len(steps) == 1 and not sees_pairs:
         return f"Each was trained for {steps.pop():,} steps over the same sequences."
+    if len(steps) == 1:
+        return (
+            f"Each was trained for {steps.pop():,} steps of about as many tokens: GPT and ELMo over the same sequences, "
+            "BERT over pairs made of the same text."
+        )
     return "Each was trained for the same time, so the numbers of steps and tokens differ."
 
 

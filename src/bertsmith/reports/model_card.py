@@ -3,32 +3,36 @@
 from typing import Any
 
 from bertsmith.folders.formats import published_class
+from bertsmith.folders.offer import offer_of
 from bertsmith.model.config import ModelConfig
-
-_PIPELINES = {"bert": "fill-mask", "gpt": "text-generation", "elmo": "feature-extraction"}
-_TITLES = {"bert": "A BERT encoder", "gpt": "A causal language model (GPT)", "elmo": "An ELMo of LSTMs"}
+from bertsmith.reports.model_names import model_tag, model_title
 
 
-def model_card(config: ModelConfig, *, objective: str, max_length: int, record: dict[str, Any]) -> str:
+def model_card(
+    config: ModelConfig, *, objective: str, max_length: int, mask_token: str | None, record: dict[str, Any]
+) -> str:
     """What a stranger must know of a pre-trained model, as Markdown with the Hub's front matter.
 
     Args:
         config: the model.
         objective: what it was trained to do.
         max_length: tokens of a training sequence.
+        mask_token: how the tokenizer writes a mask; None where it has none.
         record: what the run wrote down: sizes, versions, the last validation.
     """
     encoder, heads = config.encoder, config.heads
     metrics = record.get("metrics", {})
-    kind = "elmo" if encoder.family == "elmo" else "gpt" if encoder.causal else "bert"
+    kind = "elmo" if encoder.family == "elmo" else "gpt" if encoder.causal else "mlm"
+    published = published_class(config) is not None
+    offer = offer_of(config)
     lines = [
         "---",
-        f"library_name: {'bertsmith' if kind == 'elmo' else 'transformers'}",
-        f"pipeline_tag: {_PIPELINES[kind]}",
-        f"tags: [{kind}, bertsmith]",
+        f"library_name: {offer.library}",
+        f"pipeline_tag: {offer.pipeline}",
+        f"tags: [{model_tag(config)}, bertsmith]",
         "---",
         "",
-        f"# {_TITLES[kind]}, pre-trained from raw text",
+        f"# {model_title(config)}, pre-trained from raw text",
         "",
         f"{encoder.num_hidden_layers} layers, hidden size {encoder.hidden_size}, "
         f"{'' if kind == 'elmo' else f'{encoder.num_attention_heads} heads, '}"
@@ -43,8 +47,7 @@ def model_card(config: ModelConfig, *, objective: str, max_length: int, record: 
     ]
     if (context_free := record.get("context_free_loss")) is not None:
         lines.append(f"| loss of guessing by frequency alone | {context_free:.4f} |")
-    published = published_class(config) is not None
-    lines += ["", "## Use", "", "```python", *_usage(kind, published), "```", ""]
+    lines += ["", "## Use", "", "```python", *_usage(kind, published, mask_token), "```", ""]
     if kind == "elmo":
         lines += ["No class in transformers computes this model; its weights have bertsmith's own names.", ""]
     elif not published:
@@ -63,7 +66,7 @@ def model_card(config: ModelConfig, *, objective: str, max_length: int, record: 
     return "\n".join(lines)
 
 
-def _usage(kind: str, published: bool) -> list[str]:
+def _usage(kind: str, published: bool, mask_token: str | None) -> list[str]:
     if kind == "gpt":
         return ["import bertsmith", 'bertsmith.generate("PATH", "How a text begins")']
     if kind == "elmo":
@@ -71,10 +74,11 @@ def _usage(kind: str, published: bool) -> list[str]:
             "import bertsmith",
             'bertsmith.finetune("classify", "train.csv", model="PATH", out="my-classifier")',
         ]
+    text = f"A text with a {mask_token} in it."
     if published:
         return [
             "from transformers import pipeline",
             'fill = pipeline("fill-mask", model="PATH")',
-            'fill("A text with a [MASK] in it.")',
+            f'fill("{text}")',
         ]
-    return ["import bertsmith", 'fill = bertsmith.load("PATH")', 'fill("A text with a [MASK] in it.")']
+    return ["import bertsmith", 'fill = bertsmith.load("PATH")', f'fill("{text}")']

@@ -149,7 +149,7 @@ def _known_encoding(name: str) -> str:
     except LookupError:
         near = near_match(name.lower(), {*encodings.aliases.aliases, *encodings.aliases.aliases.values()})
         raise InputError(
-            "--encoding must be an encoding that Python knows",
+            "An encoding must be one that Python knows",
             name,
             f"Did you mean {near}?" if near else "For example: latin-1, cp1252, utf-16.",
         ) from None
@@ -170,7 +170,7 @@ def _chunks_in(path: Path, encoding: str) -> Iterator[str]:
                 raise InputError(
                     "Text must be in the encoding that was named",
                     f"{path}, from line {line} on no {encoding} ({error})",
-                    "Name another with --encoding.",
+                    "Name another encoding.",
                 ) from None
             line += text.count("\n")
             if text:

@@ -10,7 +10,7 @@ from pydantic import Field
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import decoded_chunks, line_pieces
-from bertsmith.text.records import Row, json_rows, parquet_rows, separated_rows
+from bertsmith.text.records import Row, text_rows
 from bertsmith.text.sentences import cut_place, has_visible
 from bertsmith.text.sources import file_kind, find_files
 
@@ -63,16 +63,10 @@ def read_documents(paths: Sequence[Path], config: TextConfig) -> Iterator[Docume
 
 
 def _texts(path: Path, config: TextConfig) -> Iterator[tuple[str, str]]:
-    layout = file_kind(path).layout
     limit = config.max_document_characters
-    if layout == "plain":
+    if file_kind(path).layout == "plain":
         return _plain_texts(path, config.layout, limit)
-    if layout == "jsonl":
-        return _row_texts(json_rows(path, config.text_column), limit)
-    if layout == "parquet":
-        return _row_texts(parquet_rows(path, config.text_column), limit)
-    delimiter = "\t" if layout == "tsv" else ","
-    return _row_texts(separated_rows(path, config.text_column, delimiter=delimiter), limit)
+    return _row_texts(text_rows(path, config.text_column), limit)
 
 
 def _row_texts(rows: Iterator[Row], limit: int) -> Iterator[tuple[str, str]]:

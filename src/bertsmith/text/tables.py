@@ -3,6 +3,9 @@
 A row that cannot be read is given with its fault, so that the caller may refuse the file or go on without the row.
 """
 
+import contextlib
+import csv
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import NotUtf8, whole_lines, with_plain_line_ends
-from bertsmith.text.records import quotes_are_quoting, ragged_row, separated_fields
+from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, whole_lines, with_plain_line_ends
 from bertsmith.text.sources import file_kind
 
 PLAIN_COLUMN = "text"
 """The only column of a plain text file."""
 
-_BATCH_ROWS = 256
+_SAMPLE_ROWS = 100
+_BATCH_ROWS = 64
+_BUFFER_BYTES = 1 << 20  # Without it, or with pre_buffer, pyarrow holds the columns of a whole row group.
 
 
 @dataclass(frozen=True)
@@ -25,39 +29,75 @@ class TableRow:
     """One row of a table."""
 
     number: int
-    """From 1, the header and empty lines not counted."""
+    """From 1. A table's header is not counted, nor are the empty lines of a .jsonl, .csv or .tsv file."""
     place: str
     """Where it stands in the file: `line 3`, or `row 3` of a Parquet file, from 1."""
     values: dict[str, Any]
-    """By column: text from separated and plain files, what was written there from the others."""
+    """By column: text from separated and plain files, what was written there from the others. Text has ``\\n`` for
+    every line end."""
     fault: InputError | None = None
     """Why the row could not be read; its values are then empty."""
 
 
-def table_rows(path: Path, encoding: str = "utf-8") -> Iterator[TableRow]:
+def table_rows(path: Path, encoding: str = "utf-8", *, column: str | None = None) -> Iterator[TableRow]:
     """The rows of a table.
 
     Args:
         path: the file; its name tells the layout.
         encoding: of a text file.
+        column: the only one that is read of a Parquet file; where not given, all are.
 
     Raises:
         InputError: if the file cannot be opened or decoded, is damaged, or has two columns of one name.
     """
-    kind = file_kind(path)
-    rows = {
-        "plain": _plain_rows,
-        "jsonl": _json_rows,
-        "csv": _separated_rows,
-        "tsv": _separated_rows,
-        "parquet": _parquet_rows,
-    }[kind.layout]
+    match file_kind(path).layout:
+        case "plain":
+            return _plain_rows(path, encoding)
+        case "jsonl":
+            return _json_rows(path, encoding)
+        case "csv":
+            return _separated_rows(path, ",", encoding)
+        case "tsv":
+            return _separated_rows(path, "\t", encoding)
+        case "parquet":
+            return _parquet_rows(path, column)
+
+
+def parquet_columns(path: Path) -> dict[str, str]:
+    """The columns of a Parquet file, and the type of what each holds, `string` or `large_string` for text.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    import pyarrow as pa
+
+    with _parquet_file(path) as file:
+        fields = [(field.name, field.type) for field in file.schema_arrow]
+    return {name: str(kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in fields}
+
+
+def bad_row(path: Path, place: str, received: str, wanted: str) -> InputError:
+    """The error for a row that does not hold what it must."""
+    return InputError(f"{path.name} must hold {wanted}", f"{path}, {place}: {received}", "Mend or remove that row.")
+
+
+def refuse_half_pair(path: Path, place: str, text: str) -> None:
+    """Raise an `InputError` where text holds half of a surrogate pair, which JSON can write and no file can hold."""
     try:
-        yield from rows(path, encoding)
-    except NotUtf8 as error:
-        raise InputError(
-            error.rule, error.received, "Name the file's encoding with --encoding, for example latin-1."
-        ) from None
+        text.encode()
+    except UnicodeEncodeError:
+        raise bad_row(path, place, "half of a surrogate pair, such as \\ud83d alone", "whole characters") from None
+
+
+def is_wordy(value: Any) -> bool:
+    """Whether a value is text, and not a number written as text."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value or 0)
+    except ValueError:
+        return True
+    return False
 
 
 def _plain_rows(path: Path, encoding: str) -> Iterator[TableRow]:
@@ -74,24 +114,19 @@ def _json_rows(path: Path, encoding: str) -> Iterator[TableRow]:
         place = f"line {line}"
         try:
             record = json.loads(text)
-            received = None if isinstance(record, dict) else f"a {type(record).__name__}"
+            received = f"a {type(record).__name__}"
         except (ValueError, RecursionError) as error:
             record, received = None, f"not JSON ({error})"
-        if received is None and isinstance(record, dict):
-            yield TableRow(number, place, record)
+        if isinstance(record, dict):
+            yield TableRow(number, place, {name: _plain_ends(record[name]) for name in record})
         else:
-            fault = InputError(
-                f"{path.name} must hold one JSON object a line", f"{path}, {place}: {received}", "Mend that row."
-            )
-            yield TableRow(number, place, {}, fault)
+            yield TableRow(number, place, {}, bad_row(path, place, received, "one JSON object a line"))
 
 
-def _separated_rows(path: Path, encoding: str) -> Iterator[TableRow]:
-    delimiter = "\t" if file_kind(path).layout == "tsv" else ","
-    quoting = quotes_are_quoting(path, delimiter, encoding)
-    rows = separated_fields(path, delimiter, quoting=quoting, encoding=encoding)
+def _separated_rows(path: Path, delimiter: str, encoding: str) -> Iterator[TableRow]:
+    rows = _fields(path, delimiter, quoting=_quotes_are_quoting(path, delimiter, encoding), encoding=encoding)
     _, header = next(rows, (0, []))
-    doubles = sorted({name for name in header if header.count(name) > 1})
+    doubles = sorted({name for name in header if name and header.count(name) > 1})
     if doubles:
         raise InputError(
             "Each column of a table must have a name of its own",
@@ -99,30 +134,92 @@ def _separated_rows(path: Path, encoding: str) -> Iterator[TableRow]:
             "Is the first line the header? Add one, or rename the columns.",
         )
     for number, (line, row) in enumerate(rows, 1):
+        place = f"line {line}"
         if len(row) == len(header):
-            yield TableRow(number, f"line {line}", dict(zip(header, row, strict=True)))
+            yield TableRow(number, place, dict(zip(header, row, strict=True)))
         else:
-            yield TableRow(number, f"line {line}", {}, ragged_row(path, line, len(row), len(header)))
+            received = f"{len(row)} fields where the header has {len(header)}"
+            fault = bad_row(path, place, received, "the header's number of fields in every row")
+            yield TableRow(number, place, {}, fault)
 
 
-def _parquet_rows(path: Path, encoding: str) -> Iterator[TableRow]:
+def _fields(path: Path, delimiter: str, *, quoting: bool, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number (of its first line) and fields of every row that is not empty, however many fields it has.
+
+    Raises:
+        InputError: for quotes that do not come in pairs, which leave no way to tell the rows that follow.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_CHARACTERS))
+    lines = (f"{line}\n" for _, line in whole_lines(path, encoding))
+    reader = csv.reader(
+        lines,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
+        quotechar='"' if quoting else None,
+        strict=True,
+    )
+    first_line = 1
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            received = f"a row that cannot be split ({error})"
+            raise bad_row(path, f"line {first_line}", received, "quotes in pairs") from None
+        if row is None:
+            return
+        if row:
+            yield first_line, row
+        first_line = reader.line_num + 1
+
+
+def _quotes_are_quoting(path: Path, delimiter: str, encoding: str) -> bool:
+    """Whether quotes in a separated file hold fields together; in a .tsv file they are often plain characters.
+
+    There they are taken for quoting only where some field begins with one, and the first rows, read with quoting, have
+    the header's columns.
+    """
+    if delimiter != "\t":
+        return True
+    plain = itertools.islice(whole_lines(path, encoding), _SAMPLE_ROWS)
+    if not any(field.startswith('"') for _, line in plain for field in line.split("\t")):
+        return False
+    quoted = itertools.islice(_fields(path, delimiter, quoting=True, encoding=encoding), _SAMPLE_ROWS)
+    try:
+        return len({len(row) for _, row in quoted}) == 1
+    except InputError:
+        return False
+
+
+def _parquet_rows(path: Path, column: str | None) -> Iterator[TableRow]:
+    columns = None if column is None else [column]
+    number = 0
+    with _parquet_file(path) as file:
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
+            for fields in zip(*batch.columns, strict=True):
+                number += 1
+                place = f"row {number}"
+                try:
+                    values = [_plain_ends(field.as_py()) for field in fields]
+                except UnicodeDecodeError as error:
+                    received = f"the byte 0x{error.object[error.start]:02X}"
+                    yield TableRow(number, place, {}, bad_row(path, place, received, "UTF-8"))
+                else:
+                    yield TableRow(number, place, dict(zip(batch.schema.names, values, strict=True)))
+
+
+@contextlib.contextmanager
+def _parquet_file(path: Path) -> Iterator[Any]:
+    """An open Parquet file; damage becomes an `InputError`, also where it shows only while rows are read."""
     import pyarrow as pa  # Loaded only where such a file is read: it takes longer to import than all else here.
     import pyarrow.parquet as pq
 
-    number = 0
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield TableRow(number, f"row {number}", {name: _plain_ends(record[name]) for name in record})
-    except UnicodeDecodeError as error:
-        received = f"{path}, after row {number}: the byte 0x{error.object[error.start]:02X}"
-        raise InputError("Text in a Parquet file must be UTF-8", received, "Write the file again.") from None
+        with pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             "A file must be whole to be read",
-            f"{path}, damaged or no Parquet file, after row {number} ({error})",
+            f"{path}, damaged or no Parquet file ({error})",
             "Fetch or write the file again.",
         ) from None
 

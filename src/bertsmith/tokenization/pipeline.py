@@ -11,6 +11,7 @@ from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers,
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from bertsmith.tokenization.config import Algorithm, TokenizerConfig
+from bertsmith.tokenization.pieces import SPACE_MARK
 
 ROLES = ("unk", "sep", "pad", "cls", "mask")
 """The special tokens a BERT knows, as `transformers` names them before `_token`."""
@@ -40,7 +41,6 @@ _EMOJI = (
     r"(?:\p{Regional_Indicator}{2}|\p{Extended_Pictographic}[\x{1F3FB}-\x{1F3FF}]?"
     r"(?:\x{200D}\p{Extended_Pictographic}[\x{1F3FB}-\x{1F3FF}]?)*)"
 )
-_SPACE_MARK = "\u2581"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def build_normalizer(config: TokenizerConfig) -> normalizers.Normalizer:
         normalizers.Replace(Regex(_OTHER_SPACE), " "),
     ]
     if config.algorithm == "unigram":  # The space mark is the algorithm's own; in text it is a mere symbol.
-        steps.append(normalizers.Replace(_SPACE_MARK, "_"))
+        steps.append(normalizers.Replace(SPACE_MARK, "_"))
     if config.strip_tatweel:
         steps.append(normalizers.Replace(_TATWEEL, ""))
     steps.append(normalizers.NFKC() if config.compatibility else normalizers.NFC())
@@ -97,7 +97,7 @@ def build_pre_tokenizer(algorithm: Algorithm) -> pre_tokenizers.PreTokenizer:
     if algorithm == "wordpiece":
         parts.append(pre_tokenizers.Split(Regex(_words(isolate_han=True)), "isolated"))
     else:
-        mark = " " if algorithm == "bpe" else _SPACE_MARK
+        mark = " " if algorithm == "bpe" else SPACE_MARK
         parts.append(pre_tokenizers.Metaspace(replacement=mark, prepend_scheme="always", split=False))
         parts.append(pre_tokenizers.Split(Regex(f"{mark}?{_words(isolate_han=False)}"), "isolated"))
     if algorithm == "bpe":
@@ -116,7 +116,7 @@ def build_decoder(algorithm: Algorithm) -> decoders.Decoder:
     if algorithm == "wordpiece":
         return decoders.WordPiece(prefix="##", cleanup=True)
     if algorithm == "unigram":
-        return decoders.Metaspace(replacement=_SPACE_MARK, prepend_scheme="always")
+        return decoders.Metaspace(replacement=SPACE_MARK, prepend_scheme="always")
     return decoders.Sequence([decoders.ByteLevel(), decoders.Strip(content=" ", left=1, right=0)])
 
 

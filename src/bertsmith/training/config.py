@@ -33,6 +33,7 @@ class OptimizerConfig(Config):
     matrices: Literal["same", "muon"] = "same"
     """Who updates the matrices inside the encoder's layers: the same as all else, or Muon (Jordan et al. 2024)."""
     muon_learning_rate: Positive = 0.02
+    """Of the matrices that Muon updates; given with matrices muon only."""
     clip_norm: Positive = 1.0
     """Largest norm of all gradients together; longer ones are scaled to it. inf: they stay as they are."""
 
@@ -43,6 +44,8 @@ class OptimizerConfig(Config):
                 f"matrices=muon goes with kind adamw or stable_adamw, and kind is {self.kind}, which is there to train "
                 "as a published model was, without Muon"
             )
+        if self.matrices != "muon" and self.muon_learning_rate != type(self).model_fields["muon_learning_rate"].default:
+            raise ValueError("muon_learning_rate must be given with matrices muon only")
         return self
 
 
@@ -58,6 +61,8 @@ class ScheduleConfig(Config):
 
     @model_validator(mode="after")
     def _shares_fit(self) -> "ScheduleConfig":
+        if self.shape != "stable_then_decay" and self.decay_share != type(self).model_fields["decay_share"].default:
+            raise ValueError("decay_share must be given with shape stable_then_decay only")
         if self.warmup_share + self.decay_share > 1 and self.shape == "stable_then_decay":
             raise ValueError("warmup_share and decay_share together must not exceed 1")
         return self

@@ -169,5 +169,6 @@ def test_validation_batches_are_the_first_epoch_until_enough_tokens_are_given() 
     assert sum(sizes[:-1]) < 350 <= sum(sizes)
     again = list(loader.epoch_batches(max_tokens=350))
     assert content(given) == content(again)
-    everything = sum(batch.packed.num_tokens for batch in loader.epoch_batches(max_tokens=10**9))
-    assert everything == FORMAT.lengths(loader.examples(0)).sum()
+    for most in (10**9, None):
+        everything = sum(batch.packed.num_tokens for batch in loader.epoch_batches(max_tokens=most))
+        assert everything == FORMAT.lengths(loader.examples(0)).sum()

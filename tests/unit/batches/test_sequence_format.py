@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 
 from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.pretraining import PretrainingExamples
 from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.pretraining.data import refuse_unfit_examples
 from bertsmith.tokenization.tokenizer import Tokenizer
 from made_corpora import made_corpus, made_format, made_split, made_texts, made_tokenizer
 
 ALGORITHMS = ("wordpiece", "bpe", "unigram")
+
+
+def _refuse(sequence_format: SequenceFormat, objective: str) -> None:
+    refuse_unfit_examples(
+        sequence_format, objective=objective, sequences="document_sentences", masking=MaskingConfig()
+    )
 
 
 def _rows(*ranges: tuple[int, int, int, int]) -> PretrainingExamples:
@@ -125,7 +133,15 @@ def test_random_replacements_are_every_token_but_the_special_ones(algorithm: str
     assert tokenizer.mask_id in tokenizer.special_ids
 
 
-def test_a_tokenizer_without_a_mask_token_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_without_a_mask_token_is_refused_where_masks_are_made(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n", encoding="utf-8")
+    sequence_format = SequenceFormat.of(Tokenizer.from_folder(tmp_path))
+    assert sequence_format.first_id == 2
     with pytest.raises(InputError, match="mask token"):
-        SequenceFormat.of(Tokenizer.from_folder(tmp_path))
+        _ = sequence_format.mask_id
+    for objective in ("causal", "bilm"):
+        _refuse(sequence_format, objective)
+    for objective in ("mlm", "mlm+nsp"):
+        with pytest.raises(InputError, match="mask token"):
+            _refuse(sequence_format, objective)
+

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bertsmith.examples.task_tables import Columns, TableConfig, read_task_table, read_texts
+from bertsmith.examples.task_tables import Columns, OptionNames, TableConfig, read_task_table, read_texts, task_row
 from bertsmith.foundation.errors import InputError
 from made_tasks import write_rows
 
@@ -93,6 +93,50 @@ def test_a_number_where_text_should_be_is_refused(tmp_path: Path) -> None:
     path.write_text('{"text": "one", "label": 1}\n{"text": 12, "label": 1}\n')
     with pytest.raises(InputError, match=r"must be text.*line 2: text=12"):
         read_task_table(path)
+
+
+@pytest.mark.parametrize("row", [{"text": "x \ud83d", "label": "a"}, {"text": "x", "label": "\udc00"}])
+def test_half_a_surrogate_pair_is_a_fault_of_its_row(tmp_path: Path, row: dict[str, str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, [{"text": "one", "label": "a"}, row])))
+    with pytest.raises(InputError, match=r"a\.jsonl, line 2: half of a surrogate pair"):
+        read_task_table(path)
+    # Where nothing of it is used, it is no fault.
+    path.write_text("\n".join(json.dumps({"other": "\ud83d", "text": "one", "label": "a"}) for _ in range(2)))
+    assert [found.text for found in read_task_table(path).rows] == ["one", "one"]
+
+
+def test_half_a_surrogate_pair_leaves_the_other_rows_to_be_predicted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"text": text}) for text in ("one", "\ud83d", "three")))
+    columns, rows = read_texts(path)
+    first, bad, last = rows
+    assert [task_row(path, row, columns).text for row in (first, last)] == ["one", "three"]
+    with pytest.raises(InputError, match="line 2: half of a surrogate pair"):
+        task_row(path, bad, columns)
+
+
+def test_errors_name_the_options_of_the_command(tmp_path: Path) -> None:
+    options = OptionNames(text="--words", pair="--second", encoding="--letters", skip_blank="--skip")
+    path = write_rows(tmp_path / "a.csv", [{"words": "one", "phrases": "two", "label": "a"}])
+    with pytest.raises(InputError, match="Name it with --words"):
+        read_task_table(path, options=options)
+    with pytest.raises(InputError, match="--second must be one of"):
+        read_texts(path, TableConfig(text="words", pair="none"), options=options)
+    path = write_rows(tmp_path / "blank.csv", [{"text": "", "label": "a"}])
+    with pytest.raises(InputError, match="or leave them out with --skip"):
+        read_task_table(path, options=options)
+    with pytest.raises(InputError, match=r"remove the rows\.$"):
+        read_task_table(path)
+    path = tmp_path / "latin.csv"
+    path.write_bytes("text,label\ncaf\xe9,a\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"line 2, with the byte 0xE9.*with --letters, for example latin-1"):
+        read_task_table(path, options=options)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": 4}\n')
+    columns, rows = read_texts(path, options=options)
+    with pytest.raises(InputError, match="another column with --words"):
+        task_row(path, next(rows), columns, options=options)
 
 
 def test_numeric_text_of_a_separated_file_is_text(tmp_path: Path) -> None:

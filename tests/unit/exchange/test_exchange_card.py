@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bertsmith.exchange.card import complete_card, imported_card, published_facts
+from bertsmith.folders.offer import Offer
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import EncoderConfig, HeadsConfig, ModelConfig
 
@@ -24,7 +25,12 @@ Text --- with dashes.
 
 
 def completed(text: str, *, license_id: str | None = None, language: str | None = None) -> str:
-    return complete_card(text, fills_masks=True, license_id=license_id, language=language).text
+    offer = Offer("transformers", "fill-mask", keeps_apart=False)
+    return complete_card(text, offer=offer, license_id=license_id, language=language).text
+
+
+def card_of(config: ModelConfig) -> str:
+    return imported_card(config, origin={"source": "a"}, notes=(), published={})
 
 
 def test_an_imported_card_tells_origin_notes_and_what_the_model_is_for() -> None:
@@ -44,10 +50,25 @@ def test_an_imported_card_tells_origin_notes_and_what_the_model_is_for() -> None
 
 
 def test_an_encoder_without_a_vocabulary_head_is_not_offered_for_masks() -> None:
-    config = ModelConfig(encoder=ENCODER, heads=HeadsConfig(masked_language_model=False))
-    card = imported_card(config, origin={"source": "a"}, notes=(), published={})
+    card = card_of(ModelConfig(encoder=ENCODER, heads=HeadsConfig(masked_language_model=False)))
     assert "fill-mask" not in card
     assert "license: unknown" in card
+
+
+def test_a_causal_model_is_offered_to_write_on_and_an_elmo_for_no_pipeline_of_transformers() -> None:
+    causal = card_of(ModelConfig(encoder=ENCODER.model_copy(update={"causal": True})))
+    assert "pipeline_tag: text-generation" in causal
+    assert "library_name: transformers" in causal
+    elmo = ENCODER.model_copy(update={"family": "elmo", "embedding_size": 6, "type_vocab_size": 0})
+    card = card_of(ModelConfig(encoder=elmo, heads=HeadsConfig(mlm_head="linear", tie_embeddings=False)))
+    assert "library_name: bertsmith" in card
+    assert "fill-mask" not in card
+    assert "No class in transformers computes this model" in card
+
+
+def test_a_head_that_lies_apart_is_told() -> None:
+    assert "bertsmith_heads.safetensors" in card_of(ModelConfig(encoder=ENCODER, heads=HeadsConfig(mlm_head="linear")))
+    assert "bertsmith_heads.safetensors" not in card_of(ModelConfig(encoder=ENCODER))
 
 
 def test_a_card_that_lacks_nothing_stays_byte_for_byte() -> None:

@@ -1,11 +1,13 @@
 """A model comes from the Hub with what is needed of it, once, and is what the Hub says it is."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from huggingface_hub import constants
 from made_foreign import change_weights, weights_of
+from safetensors.torch import save_file
 
 from bertsmith.exchange.pull import chosen_files, pull
 from bertsmith.foundation.errors import InputError
@@ -50,17 +52,53 @@ def test_old_weights_are_fetched_where_there_are_no_safetensors(hub: HubServer, 
     [
         (("model.safetensors", "pytorch_model.bin"), ["model.safetensors"]),
         (
-            ("model.safetensors.index.json", "model-00001-of-00001.safetensors", "adapter_model.safetensors"),
-            ["model.safetensors.index.json", "model-00001-of-00001.safetensors"],
+            ("model.safetensors.index.json", "model-00001-of-00001.safetensors", "pytorch_model.bin"),
+            ["model.safetensors.index.json"],
         ),
-        (
-            ("pytorch_model.bin.index.json", "pytorch_model-1-of-1.bin", "optimizer.bin"),
-            ["pytorch_model.bin.index.json", "pytorch_model-1-of-1.bin"],
-        ),
+        (("pytorch_model.bin.index.json", "pytorch_model-1-of-1.bin"), ["pytorch_model.bin.index.json"]),
     ],
 )
 def test_one_kind_of_weights_is_chosen(names: tuple[str, ...], weights: list[str]) -> None:
     assert chosen_files({"config.json", *names}, NAME) == ["config.json", *weights]
+
+
+def in_shards(folder: Path, shards: tuple[str, str]) -> None:
+    """Put the weights of a folder into two shards."""
+    weights = weights_of(folder)
+    weight_map = {name: shards[number % 2] for number, name in enumerate(weights)}
+    for shard in shards:
+        save_file({name: weights[name] for name, its in weight_map.items() if its == shard}, folder / shard)
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+
+
+def test_shards_are_those_that_the_index_names(hub: HubServer, foreign: Path, tmp_path: Path) -> None:
+    expected = weights_of(foreign)
+    in_shards(foreign, ("first.safetensors", "second.safetensors"))
+    (foreign / "model-00001-of-00001.safetensors").write_bytes(b"of something else")
+    hub.add(NAME, foreign)
+    found = import_model_run(NAME, tmp_path / "out")
+    assert all(torch.equal(expected[name], value) for name, value in weights_of(found.folder).items())
+    fetched = downloads(hub)
+    assert {"first.safetensors", "second.safetensors"} <= set(fetched)
+    assert "model-00001-of-00001.safetensors" not in fetched
+    cached = pull(NAME, offline=True).folder
+    (cached / "second.safetensors").unlink()
+    with pytest.raises(InputError, match="Offline, a model must be in the cache"):
+        pull(NAME, offline=True)
+
+
+@pytest.mark.parametrize(
+    ("shard", "said"),
+    [("../second.safetensors", "must lie in the folder of its index"), ("lost.safetensors", "must be there")],
+)
+def test_an_index_that_leads_elsewhere_is_refused(hub: HubServer, foreign: Path, shard: str, said: str) -> None:
+    in_shards(foreign, ("first.safetensors", "second.safetensors"))
+    index = foreign / "model.safetensors.index.json"
+    index.write_text(index.read_text(encoding="utf-8").replace("second.safetensors", shard), encoding="utf-8")
+    hub.add(NAME, foreign)
+    with pytest.raises(InputError, match=said):
+        pull(NAME)
 
 
 @pytest.mark.parametrize("names", [{"config.json", "tf_model.h5"}, {"model.safetensors"}, set[str]()])

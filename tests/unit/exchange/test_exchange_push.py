@@ -2,15 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from bertsmith.exchange import push as module
 from bertsmith.exchange.push import Destination, push
 from bertsmith.foundation.errors import InputError
-from bertsmith.foundation.files import folder_faults, new_folder, sha256
+from bertsmith.folders.model_folder import write_model
+from bertsmith.foundation.files import folder_faults, new_folder, read_manifest, sha256, write_json
+from bertsmith.model import new_model
 from bertsmith.recipes.import_model import import_model_run
 from bertsmith.recipes.push import push_run
 from hub_server import OWNER, TOKEN, UPLOAD_WARNING, HubServer, stand_in_for_the_hub
+from made_corpora import made_model, made_tokenizer
 
 pytestmark = pytest.mark.filterwarnings(UPLOAD_WARNING)
 
@@ -44,6 +49,43 @@ def test_what_was_pushed_comes_back_the_same(hub: HubServer, ours: Path, tmp_pat
     assert back.revision == done.commit
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"):
         assert (back.folder / name).read_bytes() == (ours / name).read_bytes(), name
+
+
+def test_heads_of_an_earlier_push_go_and_what_else_lies_there_stays(
+    hub: HubServer, ours: Path, tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    tokenizer = made_tokenizer()
+    model = made_model(tokenizer.vocab_size, pairs=True)
+    heads = model.config.heads.model_copy(update={"mlm_head": "linear"})
+    with new_folder(first, seal={"kind": "model"}) as temporary:
+        write_model(temporary, new_model(model.config.model_copy(update={"heads": heads}), seed=1), tokenizer)
+    push(first, Destination("bert"))
+    repository = hub.models[f"{OWNER}/bert"]
+    assert "bertsmith_heads.safetensors" in hub.files(f"{OWNER}/bert")
+    others = {"notes.txt": b"kept", "merges.txt": b"of another tokenizer"}
+    repository.commit(hub.files(f"{OWNER}/bert") | others)
+    commits = len(repository.commits)
+    push(ours, Destination("bert"))
+    assert len(repository.commits) == commits + 1
+    assert set(hub.files(f"{OWNER}/bert")) == {*contents(ours), ".gitattributes", "notes.txt"}
+    back = import_model_run(f"{OWNER}/bert", tmp_path / "back")
+    assert back.notes == ()
+    assert (back.folder / "model.safetensors").read_bytes() == (ours / "model.safetensors").read_bytes()
+
+
+def test_the_pipeline_is_told_by_the_config_alone(ours: Path, monkeypatch: pytest.MonkeyPatch, hub: HubServer) -> None:
+    (ours / "README.md").unlink()
+    manifest = read_manifest(ours)
+    del manifest["files"]["README.md"]
+    write_json(ours / "manifest.json", manifest)
+
+    def refuse(folder: Path) -> NoReturn:
+        raise AssertionError(f"the weights of {folder} were read")
+
+    monkeypatch.setattr(module, "read_model", refuse)
+    done = push(ours, Destination("bert"))
+    assert b"pipeline_tag: fill-mask" in hub.files(done.name)["README.md"]
 
 
 def test_only_what_the_manifest_lists_is_uploaded(hub: HubServer, ours: Path) -> None:

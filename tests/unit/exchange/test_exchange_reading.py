@@ -11,6 +11,7 @@ from made_foreign import Weights, change_config, change_weights, weights_of, wri
 from safetensors.torch import save_file
 
 from bertsmith.exchange.reading import open_folder
+from bertsmith.folders import tensors
 from bertsmith.folders.model_folder import read_model, read_tokenizer
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import folder_faults
@@ -118,6 +119,37 @@ def test_a_config_without_a_family_is_read_as_bert_and_said(foreign: Path, tmp_p
     found = import_model_run(foreign, tmp_path / "out")
     assert found.notes == ("config.json names no model_type: read as bert",)
     assert json.loads((found.folder / "config.json").read_text(encoding="utf-8"))["model_type"] == "bert"
+
+
+@pytest.mark.parametrize("old_name", ["bert_config.json", "albert_config.json"])
+def test_a_config_of_the_old_name_is_read(foreign: Path, tmp_path: Path, old_name: str) -> None:
+    expected = weights_of(foreign)
+    change_config(foreign, model_type=None, architectures=None)
+    (foreign / "config.json").rename(foreign / old_name)
+    torch.save(expected, foreign / "pytorch_model.bin")
+    (foreign / "model.safetensors").unlink()
+    found = import_model_run(foreign, tmp_path / "out")
+    assert found.notes == (f"{old_name} names no model_type: read as bert",)
+    assert_same_model(found.folder, expected)
+
+
+def test_every_file_of_weights_is_read_once(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    load = tensors.load_file
+
+    def counting(path: Path) -> Weights:
+        read.append(path.name)
+        return load(path)
+
+    monkeypatch.setattr(tensors, "load_file", counting)
+    change_weights(foreign, lambda weights: {name: value.half() for name, value in weights.items()})
+    assert open_folder(foreign).notes == ("weights of float16 are written as float32",)
+    assert read == ["model.safetensors"]
+
+
+def test_a_cache_below_a_home_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must lead to a home folder"):
+        import_model_run("somebody/bert", tmp_path / "out", cache="~nobody-of-this-name/cache")
 
 
 def test_weights_of_another_width_and_unused_ones_are_said(foreign: Path, tmp_path: Path) -> None:

@@ -32,6 +32,22 @@ def test_a_folder_with_config_and_weights_is_a_hugging_face_folder(tmp_path: Pat
     assert find_source(str(folder)) == HuggingFaceFolder(folder)
 
 
+@pytest.mark.parametrize("config", ["bert_config.json", "albert_config.json"])
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+def test_the_config_of_pytorch_weights_may_have_its_old_name(tmp_path: Path, config: str, weights: str) -> None:
+    folder = with_files(tmp_path, config, weights, "vocab.txt")
+    assert find_source(str(folder)) == HuggingFaceFolder(folder)
+
+
+def test_a_home_folder_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for source in ("~nobody-of-this-name/bert", "~nobody-of-this-name"):
+        with pytest.raises(InputError, match="must lead to a home folder"):
+            find_source(source)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with_files(tmp_path / "bert", "config.json", "model.safetensors")
+    assert find_source("~/bert") == HuggingFaceFolder(tmp_path / "bert")
+
+
 @pytest.mark.parametrize(
     ("config", "prefix"), [("bert_config.json", "bert_model.ckpt"), ("albert_config.json", "model.ckpt-best")]
 )

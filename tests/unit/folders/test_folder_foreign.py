@@ -171,6 +171,13 @@ def test_sizes_that_contradict_the_config_are_refused_with_both(folder: Path, fi
     assert str(2 * value) in message
 
 
+@pytest.mark.parametrize("shape", [(12, 11), (11, 12), (12,), ()])
+def test_one_of_several_parts_that_has_another_size_is_named(folder: Path, shape: tuple[int, ...]) -> None:
+    name = "bert.encoder.layer.1.attention.self.key.weight"
+    change_weights(folder, lambda weights: weights | {name: torch.ones(shape)})
+    assert f"{name} of shape {shape}, expected (12, 12)" in refusal(folder)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -189,6 +196,8 @@ def test_sizes_that_contradict_the_config_are_refused_with_both(folder: Path, fi
         ({"num_hidden_layers": None}, "num_hidden_layers"),
         ({"hidden_act": ["gelu"]}, "hidden_act must be one of: gelu"),
         ({"bertsmith": ["heads"]}, "bertsmith must be an object"),
+        ({"bertsmith": {"heads": ["pooler"]}}, "bertsmith.heads must be an object"),
+        ({"bertsmith": {"dropout": 0.1}}, "bertsmith.dropout must be an object"),
         ({"bertsmith": {"heads": {"poolr": True}}}, "poolr"),
         ({"bertsmith": None, "tie_word_embeddings": "perhaps"}, "tie_embeddings"),
         ({"bertsmith": None, "hidden_dropout_prob": 7}, "embeddings=7"),

@@ -67,3 +67,26 @@ def test_heads_that_were_left_beside_a_folder_saved_again_are_not_taken_for_its_
     classifier = read_model(tmp_path).model.classifier
     assert classifier is not None
     assert torch.equal(classifier.output.weight, weights_of(tmp_path)["classifier.weight"])
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        HeadsConfig(mlm_head="linear"),
+        HeadsConfig(pooler=True, labels=("one", "other")),
+        HeadsConfig(masked_language_model=False, pooler=True, labels=("one", "other"), classifier_input="mean"),
+    ],
+)
+@pytest.mark.parametrize("heads", [HeadsConfig(), HeadsConfig(masked_language_model=False), CLASSIFIER])
+def test_heads_of_an_earlier_model_change_nothing_in_a_later_one(
+    heads: HeadsConfig, earlier: HeadsConfig, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    written(tmp_path / "earlier", "bert", earlier, tokenizer)
+    later = written(tmp_path / "later", "bert", heads, tokenizer)
+    name = "bertsmith_heads.safetensors"
+    (tmp_path / "earlier" / name).rename(tmp_path / "later" / name)
+    read = read_model(tmp_path / "later")
+    assert read.model.config == later.config
+    assert_equal_models(read.model, later)
+    (note,) = read.notes
+    assert note.startswith(f"not used of {name}: ")

@@ -23,6 +23,7 @@ from bertsmith.foundation.files import (
     write_json,
 )
 
+_SUM = {"sha256": "0" * 64, "bytes": 1}
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 # Kills its own process, with no chance to clean up, at the n-th sync or rename: each is a place where power may go.
@@ -185,6 +186,15 @@ def test_a_damaged_manifest_is_told(tmp_path: Path, content: str) -> None:
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(InputError, match="must hold the sums"):
         read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/etc/outside", "C:\\outside", "..\\outside", "", "."])
+def test_a_manifest_that_leads_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
+    write_json(tmp_path / MANIFEST, {"files": {"a/inside": _SUM, name: _SUM}})
+    with pytest.raises(InputError, match="inside its folder alone"):
+        read_manifest(tmp_path)
+    write_json(tmp_path / MANIFEST, {"files": {"a/inside": _SUM, "..a": _SUM}})
+    assert list(read_manifest(tmp_path)["files"]) == ["a/inside", "..a"]
 
 
 def test_a_missing_a_cut_and_an_altered_file_are_each_found(tmp_path: Path) -> None:

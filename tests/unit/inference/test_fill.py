@@ -71,6 +71,10 @@ def test_several_masks_and_texts_come_back_in_order() -> None:
         assert len(prediction.predictions) == len(prediction.words) == 2
 
 
+def test_one_text_may_be_given_by_itself() -> None:
+    assert PREDICTOR("Rain [MASK].", top_k=2) == PREDICTOR(["Rain [MASK]."], top_k=2)
+
+
 def test_a_text_alone_scores_as_beside_long_neighbours() -> None:
     short = "The old [MASK] waited."
     long = " ".join(["The old river carried every small boat"] * 8) + " [MASK]."

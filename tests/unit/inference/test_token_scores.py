@@ -9,7 +9,12 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.direction import influence, reach
 from bertsmith.inference.features import layer_means
 from bertsmith.inference.running import TokenWindow
-from bertsmith.inference.token_scores import following_log_probabilities, perplexity, token_log_probabilities
+from bertsmith.inference.token_scores import (
+    ROWS_AT_A_TIME,
+    following_log_probabilities,
+    perplexity,
+    token_log_probabilities,
+)
 from bertsmith.model import HeadsConfig, Model, ModelConfig, PackedTokens, new_model
 from made_corpora import made_format
 from made_language_models import MADE, made_bert, made_elmo, made_gpt
@@ -63,6 +68,21 @@ def test_each_kind_is_asked_in_its_own_way(kind: str) -> None:
     found = token_log_probabilities(model, _windows(), PLACES, mask_id=made_format().mask_id, device=CPU)
     np.testing.assert_allclose(found, _expected(kind, model), atol=1e-4)
     assert perplexity(found) == pytest.approx(np.exp(-np.mean(found)))
+
+
+def test_the_vocabulary_is_scored_for_a_few_tokens_at_a_time() -> None:
+    stream = np.random.default_rng(1)
+    windows = [TokenWindow(stream.integers(5, 250, 24), np.zeros(24, np.int64)) for _ in range(30)]
+    places = [np.arange(1, 23) for _ in windows]
+    model = made_gpt()
+    rows: list[int] = []
+    assert model.masked_language_model is not None
+    model.masked_language_model.register_forward_hook(lambda head, given, scores: rows.append(len(scores)))
+    found = following_log_probabilities(model, windows, places, device=CPU)
+    assert (max(rows), sum(rows)) == (ROWS_AT_A_TIME, 30 * 22)
+    for window, asked, scores in zip(windows, places, np.split(found, 30), strict=True):
+        alone = following_log_probabilities(model, [window], [asked], device=CPU)
+        np.testing.assert_allclose(scores, alone, atol=1e-5)
 
 
 def test_scores_of_following_tokens_need_a_causal_model() -> None:

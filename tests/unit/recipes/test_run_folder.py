@@ -1,12 +1,21 @@
 """The folder of a run."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.comparison.options import CompareConfig
+from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.pretraining.options import PretrainConfig
-from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.recipes.run_folder import RunConfig, RunFolder, remove_earlier
+
+KINDS: dict[str, RunConfig] = {
+    "a pre-training": PretrainConfig(sources=("text",)),
+    "a fine-tuning": FinetuneConfig(train="rows.csv", model="model"),
+    "a comparison": CompareConfig(sources=("text",)),
+}
 
 
 def _config(**values: object) -> PretrainConfig:
@@ -68,3 +77,76 @@ def test_another_run_is_refused_and_the_difference_told(
 def test_where_it_runs_may_change(tmp_path: Path) -> None:
     RunFolder(tmp_path, _config()).write({})
     RunFolder(tmp_path, _config(runtime={"device": "cpu", "threads": 3}))
+
+
+@pytest.mark.parametrize("wanted", KINDS)
+@pytest.mark.parametrize("held", KINDS)
+def test_only_a_run_of_the_same_kind_is_removed(held: str, wanted: str, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    RunFolder(path, KINDS[held]).write({"steps": 3})
+    if held == wanted:
+        remove_earlier(path, KINDS[wanted], ())
+        assert not path.exists()
+        return
+    before = (path / "run.toml").read_bytes()
+    with pytest.raises(InputError, match=f"which holds {held}, for {wanted}"):
+        remove_earlier(path, KINDS[wanted], ())
+    with pytest.raises(InputError, match=f"which holds {held}, for {wanted}") as caught:
+        RunFolder(path, KINDS[wanted])
+    assert "--restart" not in str(caught.value)
+    assert (path / "run.toml").read_bytes() == before
+
+
+def test_settings_of_another_program_are_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('[server]\nport = 80\n', encoding="utf-8")
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    with pytest.raises(InputError, match="which holds something else, for a pre-training"):
+        remove_earlier(tmp_path, _config(), ())
+    assert (tmp_path / "thesis.txt").is_file()
+
+
+def _run_with_a_model(tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    RunFolder(path, _config()).write({})
+    (path / "model").mkdir()
+    (path / "model" / "config.json").write_text("{}", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("named", ["run", "run/model", "run/model/config.json", "beside/../run/model"])
+def test_a_run_that_another_is_made_from_is_not_removed(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _run_with_a_model(tmp_path)
+    (tmp_path / "beside").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for given in (named, tmp_path / named):
+        with pytest.raises(InputError, match="must not remove what the run is made from") as caught:
+            remove_earlier(path, _config(), ["bert-toy", None, given])
+        assert str(given) in str(caught.value)
+    assert (path / "model" / "config.json").is_file()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows gives links to administrators alone")
+def test_links_hide_nothing_that_a_run_is_made_from(tmp_path: Path) -> None:
+    path = _run_with_a_model(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "alias").symlink_to(path)
+    (tmp_path / "inwards").symlink_to(path / "model")
+    (path / "outwards").symlink_to(elsewhere)
+    for given in (tmp_path / "alias" / "model", tmp_path / "inwards", path / "outwards"):
+        with pytest.raises(InputError, match="must not remove"):
+            remove_earlier(path, _config(), [given])
+    assert (path / "model" / "config.json").is_file()
+
+
+def test_what_stands_beside_a_run_is_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _run_with_a_model(tmp_path)
+    (tmp_path / "run-text").mkdir()
+    monkeypatch.chdir(path)
+    # Its parent is made of more than the run; and neither a preset nor what is not there is in the folder one stands in.
+    remove_earlier(path, _config(), [tmp_path / "run-text", tmp_path, "bert-toy", "model/../../run-text", None])
+    monkeypatch.chdir(tmp_path)
+    assert not path.exists()
+    assert (tmp_path / "run-text").is_dir()

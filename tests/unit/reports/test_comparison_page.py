@@ -136,6 +136,17 @@ def test_equal_steps_and_equal_time_are_told_apart() -> None:
     assert "for the same time" in comparison_page(values)
 
 
+def test_sequences_are_called_the_same_only_where_they_are() -> None:
+    same = "over the same sequences."
+    assert same in comparison_page(VALUES)
+    values = copy.deepcopy(VALUES)
+    values["models"]["bert"]["objective"] = "mlm+nsp"
+    page = comparison_page(values)
+    assert same not in page
+    assert "100 steps of about as many tokens" in page
+    assert "BERT over pairs" in page
+
+
 def test_text_of_the_data_is_no_markup() -> None:
     page = comparison_page(VALUES)
     assert "<b>" not in page

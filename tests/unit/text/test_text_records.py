@@ -72,6 +72,18 @@ def test_a_bad_json_line_is_named_by_file_and_line(tmp_path: Path, line: str, fa
         _texts(path)
 
 
+def test_half_a_surrogate_pair_matters_in_the_text_alone(tmp_path: Path) -> None:
+    path = _file(tmp_path, '{"text": "a", "title": "\\ud83d"}\n{"text": "b"}\n', "a.jsonl")
+    assert _texts(path) == ["a", "b"]
+    with pytest.raises(InputError, match=r"line 1: half of a surrogate pair"):
+        _texts(path, "title")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 1, with text more than once"):
+        _texts(_file(tmp_path, "text,text\na,b\n", "a.csv"))
+
+
 def test_nulls_and_invisible_rows_are_passed_over_and_line_breaks_are_kept(tmp_path: Path) -> None:
     rows = [{"text": None}, {"text": " "}, {"text": "\u200b"}, {"text": " a\r\nb\rc\n\nd "}]
     expected = ["a\nb\nc\n\nd"]

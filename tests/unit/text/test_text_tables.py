@@ -68,6 +68,38 @@ def test_a_ragged_row_has_a_fault_and_the_next_goes_on(tmp_path: Path) -> None:
     assert (first.values["text"], last.values["text"]) == ("a", "c")
 
 
+def test_text_of_every_layout_has_plain_line_ends(tmp_path: Path) -> None:
+    rows = [{"text": "a\r\nb\rc", "label": "x"}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    paths = [
+        _file(tmp_path, "a.jsonl", json.dumps(rows[0])),
+        _file(tmp_path, "a.csv", 'text,label\n"a\r\nb\rc",x\n'),
+        tmp_path / "a.parquet",
+    ]
+    for path in paths:
+        assert [row.values["text"] for row in _rows(path)] == ["a\nb\nc"], path
+
+
+def test_a_bad_byte_in_a_parquet_file_is_a_fault_of_its_row(tmp_path: Path) -> None:
+    values = pa.array([b"good", b"b\xe9d", b"last"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"text": values, "label": ["x", "y", "z"]}), tmp_path / "a.parquet")
+    first, bad, last = _rows(tmp_path / "a.parquet")
+    assert (first.values["text"], last.values) == ("good", {"text": "last", "label": "z"})
+    assert "a.parquet, row 2: the byte 0xE9" in str(bad.fault)
+    assert bad.values == {}
+    # Where another column is all that is wanted, the byte is not even seen.
+    assert [row.values for row in table_rows(tmp_path / "a.parquet", column="label")] == [
+        {"label": "x"},
+        {"label": "y"},
+        {"label": "z"},
+    ]
+
+
+def test_columns_without_a_name_may_be_several(tmp_path: Path) -> None:
+    (row,) = _rows(_file(tmp_path, "a.csv", ",text,,\n1,one,,\n"))
+    assert row.values["text"] == "one"
+
+
 @pytest.mark.parametrize("line", ["{", "[1]", '"text"'])
 def test_a_json_line_that_is_no_object_has_a_fault(tmp_path: Path, line: str) -> None:
     _, bad, last = _rows(_file(tmp_path, "a.jsonl", f'{{"text": "a"}}\n{line}\n{{"text": "c"}}\n'))
@@ -86,11 +118,11 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         _rows(_file(tmp_path, "a.parquet", b"PAR1 and nothing else"))
 
 
-def test_another_encoding_is_read_where_it_is_named_and_asked_for_where_not(tmp_path: Path) -> None:
+def test_another_encoding_is_read_where_it_is_named_and_told_where_not(tmp_path: Path) -> None:
     content = "text\ncaf\xe9\nna\xefve\n"
     path = _file(tmp_path, "a.csv", content.encode("latin-1"))
     assert [row.values["text"] for row in _rows(path, "latin-1")] == ["caf\xe9", "na\xefve"]
-    with pytest.raises(InputError, match=r"line 2, with the byte 0xE9.*--encoding"):
+    with pytest.raises(InputError, match=r"line 2, with the byte 0xE9.*Re-encode"):
         _rows(path)
     wide = _file(tmp_path, "b.tsv", content.encode("utf-16"))
     assert [row.values["text"] for row in _rows(wide, "UTF-16")] == ["caf\xe9", "na\xefve"]
@@ -103,7 +135,7 @@ def test_line_ends_are_one_kind_in_every_encoding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "told"), [("latin1x", "Did you mean latin"), ("base64", "base64")])
 def test_an_unknown_encoding_is_refused(tmp_path: Path, name: str, told: str) -> None:
-    with pytest.raises(InputError, match=r"--encoding must be.*" + told):
+    with pytest.raises(InputError, match=r"An encoding must be.*" + told):
         _rows(_file(tmp_path, "a.txt", "one"), name)
 
 

@@ -144,7 +144,8 @@ def _expected_distance(name: str) -> int:
 
 @pytest.mark.parametrize("matrices", ["same", "muon"])
 def test_layer_decay_lowers_the_rate_with_the_distance_from_the_heads(matrices: str) -> None:
-    config = OptimizerConfig(layer_decay=0.5, matrices=matrices, learning_rate=1e-2, muon_learning_rate=4e-2)
+    rate = {"muon_learning_rate": 4e-2} if matrices == "muon" else {}
+    config = OptimizerConfig(layer_decay=0.5, matrices=matrices, learning_rate=1e-2, **rate)
     model = made_model(40, pairs=True)
     for name, group in _groups_by_name(model, config).items():
         muon = matrices == "muon" and "encoder.layers" in name and model.get_parameter(name).ndim == 2

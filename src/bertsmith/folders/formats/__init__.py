@@ -15,7 +15,9 @@ from bertsmith.model.config import Family, HeadsConfig, ModelConfig
 __all__ = ["FORMATS", "Format", "Names", "format_of", "named_format", "published_class"]
 
 FORMATS: dict[Family, Format] = {one.family: one for one in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERN, ELMO)}
-_BY_MODEL_TYPE = {one.model_type: one for one in FORMATS.values()}
+_BY_MODEL_TYPE = {one.model_type: one for one in FORMATS.values()} | {
+    twin: one for one in FORMATS.values() for twin in one.twins
+}
 _PRETRAINING_HEADS = ("masked_language_model", "next_sentence", "sentence_order")
 
 

@@ -53,6 +53,8 @@ class Format:
     """Fields of the encoder's config out of `config.json` and the file's name for messages."""
     classifier_dropout: Callable[[dict[str, Any]], Any]
     """A classifier's dropout out of `config.json`."""
+    twins: tuple[str, ...] = ()
+    """Other model types whose classes compute the same from weights of the same names; they are read, not written."""
 
 
 def activation_name(activation: Activation) -> str:

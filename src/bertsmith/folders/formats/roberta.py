@@ -50,4 +50,5 @@ ROBERTA = Format(
     write=write_bert,
     read=_read,
     classifier_dropout=classifier_dropout,
+    twins=("xlm-roberta", "camembert"),
 )

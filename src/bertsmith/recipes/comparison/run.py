@@ -1,7 +1,6 @@
 """BERT, GPT and ELMo beside each other: the same text, tokenizer, budget and number of parameters."""
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.pretraining.options import ModelChoice
 from bertsmith.recipes.pretraining.start_model import is_model_folder, refuse_unfit_start, refuse_unknown_start
 from bertsmith.recipes.results import Run
-from bertsmith.recipes.run_folder import RunFolder
-from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources
+from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
+from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources, refuse_settings_of_text
 from bertsmith.reports.comparison import KINDS, comparison_page, scores_for_people
 from bertsmith.text.documents import find_files
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -79,9 +78,9 @@ def compare_run(
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     folder = Path(out)
-    if restart and (folder / "run.toml").is_file():
+    if restart and holds_run(folder):
         _refuse_early(config)
-        shutil.rmtree(folder)
+        remove_earlier(folder, config, (*config.sources, config.tokenizer_folder, config.model, config.task.labels))
     run = RunFolder(folder, config)
     finished = (folder / "comparison.json").is_file()
     if not finished:
@@ -105,6 +104,9 @@ def _refuse_early(config: CompareConfig) -> None:
     if not config.sources:
         raise InputError("There must be text to compare on", "no source", "Name files, folders or a prepared corpus.")
     refuse_mixed_sources(config.sources)
+    refuse_settings_of_text(
+        config.sources, tokenizer_folder=config.tokenizer_folder, tokenizer=config.tokenizer, text=config.text
+    )
     choice = ModelChoice(start=config.model, max_position_embeddings=config.max_length)
     refuse_unknown_start(choice)
     if is_model_folder(config.model):

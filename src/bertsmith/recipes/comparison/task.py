@@ -3,15 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import numpy as np
 
 from bertsmith.corpus.corpus import Corpus, Split
-from bertsmith.examples.classification import label_ids, labels_of, stratified_split
-from bertsmith.examples.task_tables import read_task_table
+from bertsmith.examples.classification import label_ids, label_name, labels_of, stratified_split
+from bertsmith.examples.task_tables import OptionNames, TaskRow, TaskTable, read_task_table
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, new_folder, write_file, write_json
 from bertsmith.foundation.random_streams import random_stream
@@ -35,6 +35,11 @@ _MOST_READ = 50_000
 """Sentences that are looked at to choose from, in a file or a corpus."""
 _FEWEST_WORDS, _MOST_WORDS = 5, 40
 _SWAP_LABELS = ("right", "wrong")
+_OPTIONS = OptionNames(
+    pair="--set task.table.pair",
+    encoding="--set task.table.encoding=NAME",
+    skip_blank="--set task.table.blank_rows=skip",
+)
 
 
 @dataclass(frozen=True)
@@ -112,16 +117,39 @@ def _rows(config: CompareConfig, corpus: Corpus, tokenizer: Tokenizer) -> _Made:
 
 
 def _labelled(task: CompareTask) -> _Made:
-    table = read_task_table(Path(str(task.labels)), task.table)
+    whole = read_task_table(Path(str(task.labels)), task.table, options=_OPTIONS)
+    table = _each_text_once(whole)
+    left_out = len(whole.rows) - len(table.rows)
+    repeats = f"; {left_out:,} rows left out, whose text stands in another row too" if left_out else ""
+    if len(table.rows) < _FEWEST_TEXTS:
+        raise InputError(
+            f"A table of labels must hold {_FEWEST_TEXTS} texts at least",
+            f"{len(table.rows)} in {table.path}{repeats}",
+            "Add some.",
+        )
     labels = labels_of(table)
     ids = label_ids(table, labels).tolist()
-    if len(ids) < _FEWEST_TEXTS:
-        raise InputError(
-            f"A table of labels must hold {_FEWEST_TEXTS} texts at least", f"{len(ids)} in {table.path}", "Add some."
-        )
-    texts = [row.text if row.pair is None else f"{row.text} {row.pair}" for row in table.rows]
-    description = f"the labels of {table.path.name}, column {table.columns.label}"
+    texts = [_joined(row) for row in table.rows]
+    description = f"the labels of {table.path.name}, column {table.columns.label}{repeats}"
     return description, labels, list(zip(texts, ids, strict=True))
+
+
+def _each_text_once(table: TaskTable) -> TaskTable:
+    """The first row of each text, and none of a text under several labels: what is judged must not have been learned.
+
+    Texts that differ in white space alone are one.
+    """
+    rows: dict[str, TaskRow] = {}
+    labels: dict[str, set[str]] = {}
+    for row in table.rows:
+        text = " ".join(_joined(row).split())
+        rows.setdefault(text, row)
+        labels.setdefault(text, set()).add(label_name(row, table))
+    return replace(table, rows=tuple(row for text, row in rows.items() if len(labels[text]) == 1))
+
+
+def _joined(row: TaskRow) -> str:
+    return row.text if row.pair is None else f"{row.text} {row.pair}"
 
 
 def _by_file(files: Sequence[Path], text: TextConfig, seed: int) -> _Made | None:

@@ -11,7 +11,7 @@ from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.examples.classification import label_counts, label_ids, labels_of, stratified_split
 from bertsmith.examples.data_look import cut_note, label_notes, overlap_note, table_notes
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, task_examples
-from bertsmith.examples.task_tables import TaskRow, TaskTable, read_task_table
+from bertsmith.examples.task_tables import OptionNames, TaskRow, TaskTable, read_task_table
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import sha256
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
@@ -19,6 +19,7 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 
 _SPLIT_SEED = 15
 """The rows that are held out are the same whatever the run's seed, so that scores of several seeds compare."""
+_OPTIONS = OptionNames(skip_blank="--set data.blank_rows=skip")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def classification_data(config: FinetuneConfig) -> ClassificationData:
     Raises:
         InputError: if a file cannot be read, has one label alone, or validation has a label that training lacks.
     """
-    table = read_task_table(task_file(config.train, "train"), config.data)
+    table = read_task_table(task_file(config.train, "train"), config.data, options=_OPTIONS)
     labels = labels_of(table)
     ids = label_ids(table, labels)
     notes = [f"columns of {table.path.name}: {table.columns}", *table_notes(table)]
@@ -134,4 +135,4 @@ def _validation_table(config: FinetuneConfig, train: TaskTable) -> TaskTable:
     """The validation file, read by the columns that were found in the training file."""
     columns = train.columns
     named = config.data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
-    return read_task_table(task_file(str(config.validation), "--validation"), named)
+    return read_task_table(task_file(str(config.validation), "--validation"), named, options=_OPTIONS)

@@ -65,7 +65,7 @@ class FinetuneConfig(Config):
     long_texts: LongTexts = "head"
     """Which part of a longer text is kept."""
     freeze: Literal["nothing", "encoder"] = "nothing"
-    """encoder: train the head alone, pooler included, on the encoder as it is."""
+    """encoder: train the head alone, pooler included, on the encoder as it is and without dropout in it."""
     class_weights: Literal["none", "balanced"] = "none"
     """balanced: all labels weigh the same in the loss, however many rows each has."""
     length: LengthConfig = LengthConfig()

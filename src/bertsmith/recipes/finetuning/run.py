@@ -1,7 +1,6 @@
 """Fine-tuning in one call: labelled rows, an encoder, the loop, a model folder that does a job, its scores."""
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.examples.classification import balanced_weights
-from bertsmith.folders.model_folder import write_model
+from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file, write_json
 from bertsmith.inference.sequence_outputs import batch_log_probabilities
@@ -32,9 +31,8 @@ from bertsmith.recipes.finetuning.start_classifier import (
     open_source,
     start_classifier,
 )
-from bertsmith.recipes.pretraining.options import read_settings
 from bertsmith.recipes.results import Run
-from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
 from bertsmith.recipes.step_budget import step_budget
 from bertsmith.reports.classifier_card import classifier_card
@@ -72,18 +70,17 @@ def finetune_run(
     """
     started_at = time.monotonic()
     folder = Path(out)
-    begins_anew = restart and (folder / "run.toml").is_file()
+    begins_anew = restart and holds_run(folder)
     if not begins_anew:
         run = RunFolder(folder, config)
         if run.is_finished:
             return _finished(run)
     source = open_source(config.model)
-    _refuse_own_source(folder, source)
     max_length = _max_length(config, source)
     data = classification_data(config)
     data = data.with_labels(known_order(source, data.labels))
     if begins_anew:  # Only now: a slip of the pen must not cost the earlier run.
-        _remove_earlier(folder)
+        remove_earlier(folder, config, (config.model, source.folder, config.train, config.validation))
     run = RunFolder(folder, config)
     _refuse_changed_data(run, data)
     if config.runtime.threads is not None:
@@ -169,6 +166,7 @@ def _begin(
         dropout=config.dropout,
         fresh_weights=config.fresh_weights,
         seed=config.training.seed,
+        frozen=config.freeze == "encoder",
     )
     for note in notes:
         notify(note)
@@ -226,20 +224,6 @@ def _max_length(config: FinetuneConfig, source: Source) -> int:
     return config.max_length or source.max_length
 
 
-def _refuse_own_source(folder: Path, source: Source) -> None:
-    if folder.resolve() in (source.folder.resolve(), source.folder.resolve().parent):
-        raise InputError("--out must not hold the encoder that the run starts from", folder, "Choose another folder.")
-
-
-def _remove_earlier(folder: Path) -> None:
-    """Remove an earlier fine-tuning; a run of another kind is left, for it cannot have been meant."""
-    if "task" not in read_settings(folder / "run.toml"):
-        raise InputError(
-            "--restart removes an earlier fine-tuning alone", f"{folder}, which holds another run", "Choose another."
-        )
-    shutil.rmtree(folder)
-
-
 def _refuse_changed_data(run: RunFolder, data: ClassificationData) -> None:
     record = run.record()
     for name in ("train_sha256", "validation_sha256"):
@@ -268,7 +252,7 @@ def _finish(
         write_model(temporary, state.model, tokenizer)
         # What the model was trained on is what it sees later too, here and elsewhere.
         tokenizer.save(temporary, max_length=given.max_length, long_texts=config.long_texts)
-        write_file(temporary / "README.md", classifier_card(state.model.config, record, evaluation))
+        write_file(temporary / CARD, classifier_card(state.model.config, record, evaluation))
     return replace(_finished(run), already_finished=False)
 
 

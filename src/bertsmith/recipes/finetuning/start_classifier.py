@@ -54,7 +54,7 @@ def open_source(name: str) -> Source:
 
 
 def start_classifier(
-    source: Source, labels: Sequence[str], *, dropout: float, fresh_weights: bool, seed: int
+    source: Source, labels: Sequence[str], *, dropout: float, fresh_weights: bool, seed: int, frozen: bool = False
 ) -> tuple[Model, tuple[str, ...]]:
     """Build the model to train.
 
@@ -64,11 +64,12 @@ def start_classifier(
         dropout: in all places of the encoder and before the classifier.
         fresh_weights: take the sizes alone.
         seed: decides weights that do not come from the source.
+        frozen: whether the encoder will not be trained. It then has no dropout: what nobody trains need not be noisy.
 
     Returns:
         the model, and what a person should know of it.
     """
-    encoder = source.model.config.encoder.model_copy(update={"dropout": Dropout.everywhere(dropout)})
+    encoder = source.model.config.encoder.model_copy(update={"dropout": Dropout.everywhere(0.0 if frozen else dropout)})
     config = _classifier_config(encoder, labels, source.model.config.heads, dropout)
     model = new_model(config, seed=derived_seed(seed, "weights"))
     if fresh_weights:

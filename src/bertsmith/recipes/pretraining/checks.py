@@ -1,17 +1,23 @@
 """What is refused before a pre-training begins."""
 
+from pathlib import Path
+
 from bertsmith.batches.sequence_format import SequenceFormat
+from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import choose_device
+from bertsmith.folders.model_folder import read_tokenizer
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.pretraining.data import refuse_unfit_examples
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_model import (
     is_model_folder,
+    known_encoder,
     positions_of,
     refuse_unfit_start,
     refuse_unknown_start,
 )
-from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources
+from bertsmith.recipes.pretraining.vocabulary import words_beyond
+from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources, refuse_settings_of_text
 from bertsmith.text.documents import find_files
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -25,6 +31,13 @@ def refuse_early(config: PretrainConfig) -> None:
     if not config.sources:
         raise InputError("There must be text to train on", "no source", "Name files, folders or a prepared corpus.")
     refuse_mixed_sources(config.sources)
+    refuse_settings_of_text(
+        config.sources,
+        tokenizer_folder=config.tokenizer_folder,
+        tokenizer=config.tokenizer,
+        text=config.text,
+        corpus=config.corpus,
+    )
     refuse_unknown_start(config.model)
     refuse_unfit_start(config.model, config.objective)
     if config.extend_vocabulary:
@@ -43,7 +56,12 @@ def refuse_early(config: PretrainConfig) -> None:
             f"{config.training.batch_tokens} with --max-length {config.max_length}",
             f"Use --batch-tokens {2 * config.max_length} or more.",
         )
-    refuse_unfit(config, None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder))
+    tokenizer = _given_tokenizer(config)
+    refuse_unfit(config, tokenizer)
+    if tokenizer is not None and is_model_folder(config.model.start):
+        num_embeddings = known_encoder(config.model).vocab_size
+        own = read_tokenizer(Path(config.model.start), vocab_size=num_embeddings)
+        words_beyond(own, tokenizer, num_embeddings=num_embeddings)
     if not is_corpus(config.sources[0]):
         find_files(config.sources)
 
@@ -56,6 +74,13 @@ def refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
         sequences=config.sequences,
         masking=config.masking,
     )
+
+
+def _given_tokenizer(config: PretrainConfig) -> Tokenizer | None:
+    """The tokenizer that was named, or that of a prepared corpus."""
+    if is_corpus(config.sources[0]):
+        return Tokenizer.from_folder(Corpus.open(config.sources[0]).tokenizer_folder)
+    return None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder)
 
 
 def _refuse_unfit_extension(config: PretrainConfig) -> None:

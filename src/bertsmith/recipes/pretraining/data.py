@@ -56,8 +56,9 @@ def refuse_unfit_examples(
     """Refuse settings that do not go together, or not with a tokenizer; it is None while there is none.
 
     Raises:
-        InputError: if whole words are to be masked and the tokenizer does not tell them, if settings of masks are given
-            to an objective without masks, or settings of sequences to one with pairs.
+        InputError: if tokens are to be masked and the tokenizer has no mask token, or whole words and it does not tell
+            them; if settings of masks are given to an objective without masks, or settings of sequences to one with
+            pairs.
     """
     if objective in _PAIRS and sequences != "document_sentences":
         raise InputError(
@@ -71,6 +72,8 @@ def refuse_unfit_examples(
             f"--objective {objective}",
             "Leave them out, or train with --objective mlm.",
         )
+    if sequence_format is not None and _is_masked(objective):
+        _ = sequence_format.mask_id  # A tokenizer without one is refused.
     if sequence_format is not None and masking.unit != "token" and not sequence_format.has_word_bounds:
         raise InputError(
             f"masking.unit={masking.unit} needs a tokenizer that tells where words begin",

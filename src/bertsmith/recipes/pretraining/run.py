@@ -1,6 +1,5 @@
 """Pre-training from raw text in one call: tokenizer, corpus, model, loop, model folder, report."""
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.engine.evaluation import evaluate
-from bertsmith.folders.model_folder import write_model
+from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file
 from bertsmith.inference.fill import FillPredictor
@@ -36,7 +35,7 @@ from bertsmith.recipes.pretraining.start_model import (
     start_model,
 )
 from bertsmith.recipes.results import Run
-from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
 from bertsmith.recipes.step_budget import step_budget
 from bertsmith.reports.model_card import model_card
@@ -77,9 +76,9 @@ def pretrain_run(
     refuse_unknown_start(config.model)
     config = with_start_defaults(config)
     folder = Path(out)
-    if restart and (folder / "run.toml").is_file():
+    if restart and holds_run(folder):
         refuse_early(config)  # A slip of the pen must not cost the earlier run.
-        shutil.rmtree(folder)
+        remove_earlier(folder, config, (*config.sources, config.tokenizer_folder, config.model.start))
     run = RunFolder(folder, config)
     if run.is_finished:
         return _finished(run)
@@ -247,8 +246,14 @@ def _finish(
     run.write(record)
     with new_folder(run.model, seal={"kind": "model"}) as temporary:
         write_model(temporary, state.model, tokenizer)
-        card = model_card(state.model.config, objective=config.objective, max_length=config.max_length, record=record)
-        write_file(temporary / "README.md", card)
+        card = model_card(
+            state.model.config,
+            objective=config.objective,
+            max_length=config.max_length,
+            mask_token=tokenizer.mask_token,
+            record=record,
+        )
+        write_file(temporary / CARD, card)
     return replace(_finished(run), already_finished=False)
 
 

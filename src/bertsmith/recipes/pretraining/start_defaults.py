@@ -3,6 +3,7 @@
 from bertsmith.model.config import Family
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_model import is_model_folder, known_encoder
+from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.tokenization.config import TokenizerConfig
 
 _ALGORITHM: dict[Family, str] = {"roberta": "bpe", "albert": "unigram"}
@@ -14,11 +15,13 @@ _CONTINUED_LEARNING_RATE = 1e-4
 def with_start_defaults(config: PretrainConfig) -> PretrainConfig:
     """The same settings with those filled in that nobody gave and that the model's start decides.
 
-    The tokenizer's algorithm follows the family, and the learning rate is lower where a trained model goes on.
+    The tokenizer's algorithm follows the family, unless a prepared corpus has decided it. The learning rate is lower
+    where a trained model goes on.
     """
     changes: dict[str, object] = {}
     algorithm = _ALGORITHM.get(known_encoder(config.model).family)
-    if algorithm is not None and "algorithm" not in config.tokenizer.model_fields_set:
+    is_decided = "algorithm" in config.tokenizer.model_fields_set or any(map(is_corpus, config.sources))
+    if algorithm is not None and not is_decided:
         values = config.tokenizer.model_dump(exclude_unset=True)
         changes["tokenizer"] = TokenizerConfig.parse(
             values | {"algorithm": algorithm}, where="the tokenizer's settings"

@@ -15,7 +15,13 @@ from bertsmith.model import PRESETS, EncoderConfig, HeadsConfig, Model, ModelCon
 from bertsmith.model.extend import with_more_tokens
 from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.recipes.pretraining.options import ModelChoice
+from bertsmith.recipes.pretraining.vocabulary import words_beyond
 from bertsmith.tokenization.tokenizer import Tokenizer
+
+_SETTINGS = "the model's settings"
+_HEAD_SETTINGS = ("mlm_head", "mlm_head_input", "tie_embeddings")
+_LEFT_OUT = {"next_sentence": "next sentence", "sentence_order": "sentence order", "classifier": "the classifier"}
+"""Heads that an adaptation may leave behind, as they are told."""
 
 
 @dataclass(frozen=True)
@@ -57,40 +63,80 @@ def start_model(
         seed: decides fresh weights.
 
     Raises:
-        InputError: if the start is unknown, or the tokenizer is larger than the embeddings.
+        InputError: if the start is unknown, the tokenizer is larger than the embeddings or not that of the folder, or
+            heads and encoder do not fit.
     """
-    heads = HeadsConfig(
-        mlm_head=choice.mlm_head,
-        mlm_head_input=choice.mlm_head_input,
-        tie_embeddings=choice.tie_embeddings,
-        pooler=objective in ("mlm+nsp", "mlm+sop"),
-        next_sentence=objective == "mlm+nsp",
-        sentence_order=objective == "mlm+sop",
-    )
     weights_seed = derived_seed(seed, "weights")
     if is_model_folder(choice.start):
-        return _continued(choice, tokenizer, heads, token_counts, objective, weights_seed)
+        return _continued(choice, tokenizer, token_counts, objective, weights_seed)
     encoder = known_encoder(choice, vocab_size=tokenizer.vocab_size, pad_token_id=tokenizer.pad_id)
     refuse_larger_tokenizer(tokenizer, encoder.vocab_size)
-    config = model_for(objective, encoder, heads)
+    config = model_for(objective, encoder, heads_for(choice, objective))
     counts = token_counts if choice.bias_from_frequencies else None
     return StartModel(new_model(config, seed=weights_seed, token_counts=counts), ())
+
+
+def heads_for(choice: ModelChoice, objective: str, source: HeadsConfig | None = None) -> HeadsConfig:
+    """The heads of the model to train.
+
+    Args:
+        choice: how the head over the vocabulary is built where it is new.
+        objective: which heads are trained.
+        source: heads of the folder that the model goes on from. A head over the vocabulary stays as it is there, and
+            so does a pooler, even where the objective does not train it.
+
+    Raises:
+        InputError: if settings are given for a head that is as it is.
+    """
+    pairs = objective in ("mlm+nsp", "mlm+sop")
+    chosen = {name: getattr(choice, name) for name in _HEAD_SETTINGS}
+    if source is not None and source.masked_language_model:
+        chosen = _decided(chosen, source, f"the head of {choice.start} goes on")
+    elif objective == "bilm":
+        chosen = _decided(chosen, HeadsConfig(mlm_head="linear"), "--objective bilm has a head of its own")
+    values = {
+        **chosen,
+        "pooler": pairs or (source is not None and source.pooler),
+        "next_sentence": objective == "mlm+nsp",
+        "sentence_order": objective == "mlm+sop",
+    }
+    return HeadsConfig.parse(values, where=_SETTINGS)
+
+
+def _decided(chosen: dict[str, object], heads: HeadsConfig, why: str) -> dict[str, object]:
+    """The settings of `heads`; others that were given are refused, as they would change nothing."""
+    decided = heads.model_dump(include=set(_HEAD_SETTINGS))
+    ignored = [
+        f"model.{name}={value}"
+        for name, value in chosen.items()
+        if value not in (ModelChoice.model_fields[name].default, decided[name])
+    ]
+    if ignored:
+        raise InputError(
+            "Settings of the head over the vocabulary must be given where that head is new",
+            f"{', '.join(ignored)}, and {why}",
+            "Leave them out.",
+        )
+    return decided
 
 
 def model_for(objective: str, encoder: EncoderConfig, heads: HeadsConfig) -> ModelConfig:
     """The model that an objective needs: causal for `causal`, an ELMo of like size for `bilm`.
 
     Raises:
-        InputError: if the encoder cannot be made to read as the objective needs.
+        InputError: if the encoder cannot be made to read as the objective needs, or the heads do not fit it.
     """
-    if objective == "bilm":
-        if encoder.family == "elmo":
-            return ModelConfig(encoder=encoder, heads=HeadsConfig(mlm_head="linear"))
-        return elmo_of_like_size(ModelConfig(encoder=encoder, heads=heads))
+    if objective == "bilm" and encoder.family != "elmo":
+        # As large as the model that the same settings give to other objectives.
+        return elmo_of_like_size(ModelConfig(encoder=encoder))
     if objective == "causal" and encoder.family == "bert":
         encoder = encoder.model_copy(update={"causal": True})
     refuse_unfit_reading(objective, encoder)
-    return ModelConfig(encoder=encoder, heads=heads)
+    return _model_of(encoder, heads)
+
+
+def _model_of(encoder: EncoderConfig, heads: HeadsConfig) -> ModelConfig:
+    return ModelConfig.parse({"encoder": encoder, "heads": heads}, where=_SETTINGS)
 
 
 def refuse_unfit_reading(objective: str, encoder: EncoderConfig) -> None:
@@ -100,9 +146,9 @@ def refuse_unfit_reading(objective: str, encoder: EncoderConfig) -> None:
     if reads != needs:
         kinds = {"mlm": "an encoder that sees the whole text", "causal": "a causal one", "bilm": "an ELMo"}
         raise InputError(
-            f"--objective {objective} needs {kinds[needs]}",
+            f"The objective {objective} needs {kinds[needs]}",
             f"a model of family {encoder.family}: {kinds[reads]}",
-            f"Use --objective {reads}, or --model with another.",
+            f"Name another --model, or take this one with the objective {reads}.",
         )
 
 
@@ -112,12 +158,14 @@ def positions_of(choice: ModelChoice) -> int:
 
 
 def refuse_unfit_start(choice: ModelChoice, objective: str) -> None:
-    """Raise an `InputError` where the start of a model cannot be made to read as the objective needs."""
+    """Raise an `InputError` where the start of a model cannot be made to read as the objective needs, or its heads."""
     encoder = known_encoder(choice)
-    if is_model_folder(choice.start):
-        refuse_unfit_reading(objective, encoder)
-    else:
-        model_for(objective, encoder, HeadsConfig(masked_language_model=False))
+    if not is_model_folder(choice.start):
+        model_for(objective, encoder, heads_for(choice, objective))
+        return
+    refuse_unfit_reading(objective, encoder)
+    source = read_model(Path(choice.start)).model.config.heads
+    _model_of(encoder, heads_for(choice, objective, source))
 
 
 def known_encoder(choice: ModelChoice, *, vocab_size: int = 1, pad_token_id: int | None = None) -> EncoderConfig:
@@ -142,49 +190,52 @@ def known_encoder(choice: ModelChoice, *, vocab_size: int = 1, pad_token_id: int
         )
     else:
         encoder = encoder_from_json(read_config(path), choice.start)
-    return EncoderConfig.parse({**encoder.model_dump(), **choice.sizes, **dropout}, where="the model's settings")
+    return EncoderConfig.parse({**encoder.model_dump(), **choice.sizes, **dropout}, where=_SETTINGS)
 
 
 def _continued(
     choice: ModelChoice,
     tokenizer: Tokenizer,
-    wanted: HeadsConfig,
     token_counts: Int[np.ndarray, " vocabulary"],
     objective: str,
     seed: int,
 ) -> StartModel:
-    """A model with the weights of a folder; heads that it lacks are fresh, and said."""
+    """A model with the weights of a folder; heads that it lacks are fresh, those not wanted left out, and both said."""
     folder = Path(choice.start)
     read = read_model(folder)
+    refuse_unfit_reading(objective, read.model.config.encoder)
     source, extension = _extended(read.model, folder, tokenizer)
-    refuse_larger_tokenizer(tokenizer, source.config.encoder.vocab_size)
-    if source.masked_language_model is not None:
-        kept = source.config.heads.model_dump(include={"mlm_head", "mlm_head_input", "tie_embeddings"})
-        wanted = HeadsConfig(**wanted.model_dump() | kept)
     encoder = source.config.encoder
-    refuse_unfit_reading(objective, encoder)
     if choice.dropout is not None:
         encoder = encoder.model_copy(update={"dropout": choice.dropout})
+    config = _model_of(encoder, heads_for(choice, objective, source.config.heads))
     # A head over the vocabulary that is new begins with the text's frequencies; one that is there is overwritten below.
     counts = token_counts if choice.bias_from_frequencies else None
-    model = new_model(ModelConfig(encoder=encoder, heads=wanted), seed=seed, token_counts=counts)
+    model = new_model(config, seed=seed, token_counts=counts)
     weights = source.state_dict()
     fresh = sorted({name.split(".")[0] for name in model.state_dict() if name not in weights})
     model.load_state_dict({name: weights[name] for name in model.state_dict() if name in weights}, strict=False)
     notes = [*read.notes, f"goes on from the weights of {folder}", *extension]
     if fresh:
         notes.append(f"not in that folder, so begun anew: {', '.join(fresh)}")
+    lost = {name for name, _ in source.named_children()} - {name for name, _ in model.named_children()}
+    left_out = [told for name, told in _LEFT_OUT.items() if name in lost]
+    if left_out:
+        notes.append(f"in that folder, but not part of --objective {objective}, so left out: {', '.join(left_out)}")
+    if model.pooler is not None and "pooler" not in fresh and not (model.next_sentence or model.sentence_order):
+        notes.append(f"the pooler stays as it is in that folder: --objective {objective} does not train it")
     return StartModel(model, tuple(notes))
 
 
 def _extended(model: Model, folder: Path, tokenizer: Tokenizer) -> tuple[Model, list[str]]:
     """The model with rows for the words that `tokenizer` has beyond the folder's own, and what to say of it."""
-    old = read_tokenizer(folder, vocab_size=model.config.encoder.vocab_size)
-    words = tokenizer.added_words[len(old.added_words) :]
-    if not words or tokenizer.vocab_size != old.vocab_size + len(words):
+    num_embeddings = model.config.encoder.vocab_size
+    own = read_tokenizer(folder, vocab_size=num_embeddings)
+    words = words_beyond(own, tokenizer, num_embeddings=num_embeddings)
+    if not words:
         return model, []
-    pieces = old.word_pieces(words)
-    larger = with_more_tokens(model, pieces, first_id=old.vocab_size)
+    pieces = own.word_pieces(words)
+    larger = with_more_tokens(model, pieces, first_id=own.vocab_size)
     saved = sum(len(ids) - 1 for ids in pieces)
     return larger, [f"{len(words):,} words added, written with {saved / len(words) + 1:.1f} pieces each until now"]
 

@@ -131,6 +131,40 @@ def test_a_table_of_labels_is_taken_as_it_is(tmp_path: Path) -> None:
     assert task.commonest_share == pytest.approx(2 / 3)
 
 
+def test_a_text_of_several_rows_is_not_learned_and_judged(tmp_path: Path) -> None:
+    table = _table(tmp_path / "reviews.csv", 90)
+    with open(table, "a", encoding="utf-8", newline="") as file:
+        rows = [(f"text  {number} ", "bad" if number % 3 == 0 else "good") for number in range(30)]
+        csv.writer(file).writerows([*rows, *rows, ("text 89", "bad"), ("text 88", "bad")])
+    config = _config([tmp_path], labels=str(table), table={"text": "review", "label": "stars"})
+    task = _task(config, tmp_path)
+    texts = [" ".join(text.split()) for text, _ in [*task.train, *task.test]]
+    # Under two labels, neither can be right.
+    assert sorted(texts) == sorted(f"text {number}" for number in range(88))
+    assert "column stars; 64 rows left out, whose text stands in another row too" in task.description
+
+
+def test_a_table_of_one_text_over_and_over_is_too_short(tmp_path: Path) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text("review,stars\n" + "the same,good\n" * 50)
+    config = _config([tmp_path], labels=str(table), table={"text": "review", "label": "stars"})
+    with pytest.raises(InputError, match="20 texts at least.*1 in .*49 rows left out"):
+        refuse_unusable_labels(config.task)
+
+
+def test_errors_name_the_settings_of_a_comparison(tmp_path: Path) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text("review,stars\nx,good\n,bad\n")
+    names = {"text": "review", "label": "stars"}
+    with pytest.raises(InputError, match=r"--set task\.table\.blank_rows=skip"):
+        refuse_unusable_labels(_config([tmp_path], labels=str(table), table=names).task)
+    with pytest.raises(InputError, match=r"--set task\.table\.pair must be one of"):
+        refuse_unusable_labels(_config([tmp_path], labels=str(table), table=names | {"pair": "more"}).task)
+    table.write_bytes(b"review,stars\ncaf\xe9,good\n")
+    with pytest.raises(InputError, match=r"--set task\.table\.encoding=NAME"):
+        refuse_unusable_labels(_config([tmp_path], labels=str(table), table=names).task)
+
+
 def test_a_large_table_is_cut_to_the_sizes_asked_for(tmp_path: Path) -> None:
     table = _table(tmp_path / "reviews.csv", 300)
     sizes = {"most_train_texts": 40, "most_test_texts": 20}

@@ -1,8 +1,10 @@
 """Classifying files and streams: in order, bad rows reported, whole files or none."""
 
 import csv
+import errno
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,13 @@ from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.recipes.finetuning import classify_rows
-from bertsmith.recipes.finetuning.classify_rows import RowResult, classify_file, classify_stream, write_results
+from bertsmith.recipes.finetuning.classify_rows import (
+    RowResult,
+    classify_file,
+    classify_stream,
+    refuse_unwritable,
+    write_results,
+)
 from made_corpora import made_texts, made_tokenizer
 from made_tasks import made_classifier, write_rows
 
@@ -54,6 +62,23 @@ def test_a_bad_row_is_reported_by_its_number_and_the_others_go_on(tmp_path: Path
     assert set(found[1].values) == {"row", "place", "error"}
     assert set(found[1].values["error"]) == {"rule", "received", "do"}
     assert found[1].values["row"] == 2
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+def test_half_a_surrogate_pair_is_reported_and_the_others_are_written(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"text": text}) for text in ("one", "two \ud83d", "three")))
+    found = list(write_results(_results(path), tmp_path / name))
+    assert [result.fault is None for result in found] == [True, False, True]
+    assert "surrogate pair" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_errors_name_the_options_of_classify(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "a.csv", [{"words": "one", "phrases": "two"}])
+    with pytest.raises(InputError, match="Name it with --text-column"):
+        classify_file(PREDICTOR, path)
+    with pytest.raises(InputError, match="--pair-column must be one of"):
+        classify_file(PREDICTOR, path, TableConfig(text="words", pair="phrase"))
 
 
 def test_ragged_rows_of_a_separated_file_do_not_stop_the_rest(tmp_path: Path) -> None:
@@ -129,6 +154,50 @@ def test_an_interrupted_writing_leaves_nothing(tmp_path: Path) -> None:
     results = write_results(_results(source), tmp_path / "out.jsonl")
     next(results)
     results.close()  # pyright: ignore[reportAttributeAccessIssue]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_rows_of_which_none_can_be_used_are_refused_and_no_file_is_left(tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("\n \n")
+    for rows, told in ((classify_file(PREDICTOR, source)[1], "2 rows"), (classify_stream(PREDICTOR, []), "0 rows")):
+        with pytest.raises(InputError, match=f"{told}, and none can"):
+            list(write_results(rows, tmp_path / "out.jsonl"))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "out.csv").write_text("kept")
+    with pytest.raises(InputError, match=r"--output must be a file\. .*folder"):
+        refuse_unwritable(tmp_path / "folder")
+    with pytest.raises(InputError, match=r"--output must be a file that can be written"):
+        refuse_unwritable(tmp_path / f"{'x' * 300}.csv")
+    refuse_unwritable(tmp_path / "out.csv")
+    refuse_unwritable(tmp_path / "new.csv")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "kept"
+
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "touch", refused)
+    with pytest.raises(InputError, match=r"can be written.*out\.csv \(Permission denied\)"):
+        next(write_results([], tmp_path / "out.csv"))
+
+
+def test_what_the_system_refuses_at_the_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("one\n")
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(InputError, match=r"can be written.*Permission denied"):
+        list(write_results(_results(source), tmp_path / "out.jsonl"))
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 

@@ -1,47 +1,36 @@
-"""Fine-tuning from beginning to end: what it leaves, how it goes on, what it refuses."""
+"""Fine-tuning from beginning to end: what it leaves, and how it goes on."""
 
 import json
 import os
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from finetune_parts import COUNTS, QUICK, config_of, fill_work
 
 import bertsmith
 from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.foundation.errors import InputError, Stopped
 from bertsmith.foundation.files import new_folder
 from bertsmith.inference.classify import ClassifyPredictor
-from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.model import Dropout
+from bertsmith.model.packed import PackedTokens
 from bertsmith.recipes.finetuning.run import finetune_run
+from bertsmith.recipes.finetuning.start_classifier import open_source, start_classifier
 from bertsmith.recipes.results import Run
 from bertsmith.training.events import Event, Observer, Progress, Validated
 from bertsmith.training.log import read_log
 from made_corpora import made_tokenizer
 from made_tasks import made_classifier, made_encoder, made_rows, write_rows
 
-COUNTS = {"wet": 60, "dry": 40}
-QUICK: dict[str, Any] = {
-    "runtime": {"device": "cpu", "precision": "fp32", "threads": 1},
-    "training": {"optimizer": {"learning_rate": 5e-3}, "log_every_steps": 5},
-}
-
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder and a table."""
-    folder = tmp_path_factory.mktemp("finetune")
-    made_encoder(folder / "encoder")
-    write_rows(folder / "train.csv", made_rows(COUNTS))
-    return folder
-
-
-def _config(work: Path, **more: Any) -> FinetuneConfig:
-    values = {"train": str(work / "train.csv"), "model": str(work / "encoder"), **QUICK}
-    return FinetuneConfig.parse(values | {"length": {"steps": 6}} | more, where="a test")
+    return fill_work(tmp_path_factory.mktemp("finetune"))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +39,7 @@ def learned(work: Path) -> tuple[Run, list[str], list[Event]]:
     notes: list[str] = []
     events: list[Event] = []
     run = finetune_run(
-        _config(work, length={"epochs": 12}), work / "learned", notify=notes.append, observers=[events.append]
+        config_of(work, length={"epochs": 12}), work / "learned", notify=notes.append, observers=[events.append]
     )
     return run, notes, events
 
@@ -137,7 +126,7 @@ def test_report_and_card_hold_scores_and_labels(learned: tuple[Run, list[str], l
 
 
 def test_a_finished_run_is_not_run_again(learned: tuple[Run, list[str], list[Event]], work: Path) -> None:
-    again = finetune_run(_config(work, length={"epochs": 12}), work / "learned")
+    again = finetune_run(config_of(work, length={"epochs": 12}), work / "learned")
     assert again.already_finished
     assert (again.metrics, again.evaluation) == (learned[0].metrics, learned[0].evaluation)
 
@@ -154,19 +143,19 @@ class _StopsAt:
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(work: Path) -> None:
-    whole = finetune_run(_config(work), work / "whole")
+    whole = finetune_run(config_of(work), work / "whole")
     observers: Sequence[Observer] = [_StopsAt(2)]
     with pytest.raises(Stopped):
-        finetune_run(_config(work), work / "parted", observers=observers)
+        finetune_run(config_of(work), work / "parted", observers=observers)
     assert not (work / "parted" / "model").exists()
-    parted = finetune_run(_config(work), work / "parted")
+    parted = finetune_run(config_of(work), work / "parted")
     assert _same(whole.model_folder, parted.model_folder)
     assert parted.metrics == whole.metrics
 
 
 def test_a_run_whose_rows_changed_is_refused(work: Path) -> None:
     path = write_rows(work / "changing.csv", made_rows(COUNTS))
-    config = _config(work, train=str(path))
+    config = config_of(work, train=str(path))
     with pytest.raises(Stopped):
         finetune_run(config, work / "changing", observers=[_StopsAt(2)])
     write_rows(path, made_rows(COUNTS, seed=3))
@@ -179,27 +168,43 @@ def test_equal_seeds_give_equal_weights_and_others_do_not(work: Path) -> None:
     folders: list[Path] = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         training = QUICK["training"] | {"seed": seed}
-        folders.append(finetune_run(_config(work, training=training), work / f"seed-{name}").model_folder)
+        folders.append(finetune_run(config_of(work, training=training), work / f"seed-{name}").model_folder)
     assert _same(folders[0], folders[1])
     assert not _same(folders[0], folders[2])
 
 
 def test_a_frozen_encoder_is_that_of_the_source(work: Path) -> None:
-    run = finetune_run(_config(work, freeze="encoder"), work / "frozen")
+    run = finetune_run(config_of(work, freeze="encoder"), work / "frozen")
     before, after = _weights(work / "encoder"), _weights(run.model_folder)
     encoder = [name for name in after if name.startswith("encoder.")]
     assert all(torch.equal(before[name], after[name]) for name in encoder)
     assert len(after) > len(encoder)
 
 
+def test_a_frozen_encoder_has_no_dropout_while_the_head_learns(work: Path) -> None:
+    run = finetune_run(config_of(work, freeze="encoder", dropout=0.5), work / "frozen-still")
+    checkpoints = [path.parent for path in (run.folder / "checkpoints").rglob("config.json")]
+    for folder in (*checkpoints, run.model_folder):
+        config = read_model(folder).model.config
+        assert config.encoder.dropout == Dropout()
+        assert config.heads.classifier_dropout == 0.5
+    assert checkpoints
+    model, _ = start_classifier(
+        open_source(str(work / "encoder")), ("dry", "wet"), dropout=0.5, fresh_weights=False, seed=0, frozen=True
+    )
+    packed = PackedTokens.build(np.array([2, 9, 10, 3]), np.zeros(4, np.int64), np.array([0, 4]))
+    still = model.eval().encoder.packed(packed)
+    assert torch.equal(model.train().encoder.packed(packed), still)
+
+
 def test_fresh_weights_are_not_those_of_the_source(work: Path) -> None:
-    run = finetune_run(_config(work, fresh_weights=True), work / "fresh")
+    run = finetune_run(config_of(work, fresh_weights=True), work / "fresh")
     before, after = _weights(work / "encoder"), _weights(run.model_folder)
     assert not torch.allclose(before["encoder.embeddings.token.weight"], after["encoder.embeddings.token.weight"])
 
 
 def test_balanced_weights_change_what_is_learned(work: Path) -> None:
-    runs = [finetune_run(_config(work, class_weights=kind), work / f"weights-{kind}") for kind in ("none", "balanced")]
+    runs = [finetune_run(config_of(work, class_weights=kind), work / f"weights-{kind}") for kind in ("none", "balanced")]
     assert not _same(runs[0].model_folder, runs[1].model_folder)
 
 
@@ -211,7 +216,7 @@ def test_pairs_and_a_validation_file_with_labels_as_numbers(work: Path) -> None:
         write_rows(work / f"pairs-{name}.jsonl", numbered)
     notes: list[str] = []
     values = {"train": str(work / "pairs-train.jsonl"), "validation": str(work / "pairs-dev.jsonl")}
-    config = _config(work, **values, model=str(work / "pairs"))
+    config = config_of(work, **values, model=str(work / "pairs"))
     run = finetune_run(config, work / "paired", notify=notes.append)
     assert run.evaluation["rows"] == 60
     assert run.evaluation["labels"] == ["1", "5"]
@@ -227,12 +232,12 @@ def test_a_trained_classifier_goes_on_with_its_labels_in_its_order(
     learned: tuple[Run, list[str], list[Event]], work: Path
 ) -> None:
     notes: list[str] = []
-    config = _config(work, model=str(learned[0].folder), length={"steps": 1})
+    config = config_of(work, model=str(learned[0].folder), length={"steps": 1})
     run = finetune_run(config, work / "on", notify=notes.append)
     assert any("goes on with the classifier" in note for note in notes)
     assert run.metrics["accuracy"] > 0.8
     three = write_rows(work / "three.csv", made_rows({"wet": 20, "dry": 20, "cold": 20}))
-    config = _config(work, model=str(learned[0].folder), train=str(three), length={"steps": 1})
+    config = config_of(work, model=str(learned[0].folder), train=str(three), length={"steps": 1})
     run = finetune_run(config, work / "three", notify=notes.append)
     assert any("other labels (2), so a new one begins" in note for note in notes)
     assert run.evaluation["labels"] == ["cold", "dry", "wet"]
@@ -244,7 +249,7 @@ def test_labels_of_the_source_keep_their_places_in_whatever_order_they_stand(wor
         write_model(temporary, made_classifier(("wet", "dry")), made_tokenizer())
     before = bertsmith.evaluate(folder, work / "train.csv", device="cpu", precision="fp32").metrics
     training = {"optimizer": {"learning_rate": 1e-12}}
-    config = _config(work, model=str(folder), training=training, validation=str(work / "train.csv"), dropout=0.0)
+    config = config_of(work, model=str(folder), training=training, validation=str(work / "train.csv"), dropout=0.0)
     run = finetune_run(config, work / "turned-on")
     assert read_model(run.model_folder).model.config.heads.labels == ("wet", "dry")
     assert run.evaluation["labels"] == before["labels"] == ["wet", "dry"]
@@ -255,61 +260,24 @@ def test_labels_of_the_source_keep_their_places_in_whatever_order_they_stand(wor
 def test_long_rows_are_counted_and_the_kept_part_is_saved(work: Path) -> None:
     path = write_rows(work / "long.csv", made_rows({"wet": 20, "dry": 20}, words=(30, 40)))
     notes: list[str] = []
-    config = _config(work, train=str(path), max_length=16, long_texts="tail")
+    config = config_of(work, train=str(path), max_length=16, long_texts="tail")
     run = finetune_run(config, work / "long", notify=notes.append)
     assert any(note == "training: 36 of 36 rows are longer than 16 tokens; their tail is used" for note in notes)
     settings = json.loads((run.model_folder / "tokenizer_config.json").read_text())
     assert (settings["model_max_length"], settings["truncation_side"]) == (16, "left")
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({"train": "no-such.csv"}, "no-such.csv, no such file"),
-        ({"validation": "no-such.csv"}, "--validation must name a file"),
-        ({"model": "bert-toy"}, "a preset without weights"),
-        ({"model": "no-such-folder"}, "no-such-folder"),
-        ({"max_length": 65}, "65, and .* has 64"),
-        ({"data": {"label": "kind"}}, "--label must be one of.*text, label"),
-        ({"runtime": {"device": "abacus"}}, "--device"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_before_anything_is_written(
-    work: Path, tmp_path: Path, more: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(InputError, match=told):
-        finetune_run(_config(work, **more), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_label_only_in_validation_is_named_before_training(work: Path, tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "dev.csv", made_rows({"wet": 2, "cold": 1}))
-    with pytest.raises(InputError, match=r"“cold” in .*dev\.csv, line \d"):
-        finetune_run(_config(work, validation=str(path)), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_slip_of_the_pen_does_not_cost_the_earlier_run(
     learned: tuple[Run, list[str], list[Event]], work: Path
 ) -> None:
     with pytest.raises(InputError):
-        finetune_run(_config(work, train="no-such.csv"), learned[0].folder, restart=True)
+        finetune_run(config_of(work, train="no-such.csv"), learned[0].folder, restart=True)
     assert (learned[0].folder / "model" / "manifest.json").is_file()
-
-
-def test_no_restart_costs_a_run_of_another_kind_or_the_source_itself(work: Path, tmp_path: Path) -> None:
-    source = made_encoder(tmp_path / "run" / "model")
-    (tmp_path / "run" / "run.toml").write_text('objective = "mlm"\n')
-    with pytest.raises(InputError, match="must not hold the encoder"):
-        finetune_run(_config(work, model=str(tmp_path / "run")), tmp_path / "run", restart=True)
-    with pytest.raises(InputError, match="an earlier fine-tuning alone"):
-        finetune_run(_config(work), tmp_path / "run", restart=True)
-    assert (source / "manifest.json").is_file()
 
 
 def test_positions_past_those_of_the_sources_own_run_are_not_used(work: Path, tmp_path: Path) -> None:
     made_encoder(tmp_path / "run" / "model")
     (tmp_path / "run" / "run.toml").write_text("max_length = 20\n")
-    run = finetune_run(_config(work, model=str(tmp_path / "run"), length={"steps": 1}), tmp_path / "out")
+    run = finetune_run(config_of(work, model=str(tmp_path / "run"), length={"steps": 1}), tmp_path / "out")
     settings = json.loads((run.model_folder / "tokenizer_config.json").read_text())
     assert settings["model_max_length"] == 20

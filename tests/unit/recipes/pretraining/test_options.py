@@ -119,6 +119,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one_there(key: str, near: st
             {"training": {"schedule": {"shape": "stable_then_decay", "warmup_share": 0.8, "decay_share": 0.3}}},
             "warmup_share and decay_share",
         ),
+        ({"training": {"schedule": {"decay_share": 0.1}}}, "decay_share must be given with shape stable_then_decay"),
+        ({"training": {"optimizer": {"muon_learning_rate": 0.1}}}, "muon_learning_rate must be given with matrices muon"),
         ({"objective": "nsp"}, "objective"),
         ({"max_length": 7}, "max_length"),
         ({"runtime": {"threads": 0}}, "runtime.threads"),
@@ -128,6 +130,13 @@ def test_an_unknown_key_is_refused_with_the_nearest_one_there(key: str, near: st
 def test_a_value_outside_its_rule_is_refused_by_name(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         _parse(values)
+
+
+def test_what_a_run_writes_down_without_its_being_given_is_taken() -> None:
+    config = _parse({})
+    assert config.written["training"]["schedule"]["decay_share"] == 0.3
+    assert config.written["training"]["optimizer"]["muon_learning_rate"] == 0.02
+    assert PretrainConfig.parse(config.written, where="a run").written == config.written
 
 
 @pytest.mark.parametrize("length", [{"epochs": 1}, {"steps": 10}, {"minutes": 0.5}, {}])

@@ -9,7 +9,8 @@ import pytest
 from bertsmith.folders.model_folder import write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import Model, preset
-from bertsmith.model.like_size import elmo_of_like_size, num_parameters
+from bertsmith.model.build import num_parameters
+from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.recipes.finetuning.start_classifier import open_source, start_classifier
 from bertsmith.recipes.pretraining.options import ModelChoice
 from bertsmith.recipes.pretraining.start_model import refuse_unfit_start, start_model
@@ -33,12 +34,13 @@ def _written(kind: str, folder: Path) -> str:
 
 
 def test_a_preset_becomes_what_the_objective_needs() -> None:
-    bert, gpt, elmo = (_start("bert-toy", objective).config for objective in ("mlm", "causal", "bilm"))
+    models = [_start("bert-toy", objective) for objective in ("mlm", "causal", "bilm")]
+    bert, gpt, elmo = (model.config for model in models)
     assert not bert.encoder.causal
     assert gpt.encoder == bert.encoder.model_copy(update={"causal": True})
     assert gpt.encoder.family == preset("bert-toy", vocab_size=1).family == "bert"
     assert elmo == elmo_of_like_size(bert)
-    assert num_parameters(gpt) == num_parameters(bert)
+    assert num_parameters(models[1]) == num_parameters(models[0])
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -58,9 +60,9 @@ def test_a_folder_that_reads_otherwise_is_refused_early_and_late(kind: str, othe
     if other.split("+")[0] == OBJECTIVE_OF[kind]:
         other = "bilm" if kind == "gpt" else "causal"
     folder = _written(kind, tmp_path / kind)
-    with pytest.raises(InputError, match=f"--objective {other.replace('+', '.')} needs"):
+    with pytest.raises(InputError, match=f"objective {other.replace('+', '.')} needs"):
         refuse_unfit_start(ModelChoice(start=folder), other)
-    with pytest.raises(InputError, match=f"--objective {other.replace('+', '.')} needs"):
+    with pytest.raises(InputError, match=f"objective {other.replace('+', '.')} needs"):
         _start(folder, other)
 
 

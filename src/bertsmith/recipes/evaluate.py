@@ -1,0 +1,48 @@
+"""Evaluating a model on what it was trained to do: a language model on text, a classifier on labelled rows."""
+
+from pathlib import Path
+
+from bertsmith.examples.task_tables import TableConfig
+from bertsmith.recipes.finetuning.evaluate import evaluate_classifier
+from bertsmith.recipes.predict import model_folder_of, open_model
+from bertsmith.recipes.pretraining.evaluate import evaluate_language_model
+from bertsmith.recipes.results import Report
+from bertsmith.text.documents import TextConfig
+
+
+def evaluate_run(
+    folder: str | Path,
+    source: str | Path,
+    *,
+    max_length: int | None = None,
+    text: TextConfig = TextConfig(),
+    table: TableConfig = TableConfig(),
+    device: str = "auto",
+    precision: str = "auto",
+) -> Report:
+    """Evaluate what a model does.
+
+    A masked language model: loss, accuracy and perplexity on text, 15 % of it hidden by a fixed draw. A causal one or
+    an ELMo: the same of every next token, and for the ELMo of every one before too. A classifier:
+    accuracy, macro F1, Matthews' coefficient, each class, the confusion counts and the worst errors, on labelled rows.
+
+    Args:
+        folder: a model folder or a run.
+        source: a text file or folder, or a prepared corpus, whose validation part is then used; for a classifier, a
+            file of rows.
+        max_length: tokens of a sequence; the model's positions, 512 at most, where not given. For a classifier, what
+            it was trained with.
+        text: how text files are read.
+        table: how a file of labelled rows is read.
+        device: where it runs.
+        precision: ``auto``, ``fp32`` or ``bf16``.
+
+    Raises:
+        InputError: if the model has no head to evaluate, the text cannot be read, or a label is unknown to the model.
+    """
+    path = model_folder_of(folder)
+    opened = open_model(path, device=device, precision=precision)
+    model, _, _ = opened
+    if model.classifier is not None:
+        return evaluate_classifier(path, source, opened, max_length=max_length, table=table)
+    return evaluate_language_model(path, source, opened, max_length=max_length, text=text)

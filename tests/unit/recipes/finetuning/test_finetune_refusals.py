@@ -1,0 +1,68 @@
+"""What a fine-tuning refuses before anything is written or removed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finetune_parts import COUNTS, config_of, fill_work
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.finetuning.run import finetune_run
+from bertsmith.recipes.run_folder import RunFolder
+from made_tasks import made_encoder, made_rows, write_rows
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoder and a table."""
+    return fill_work(tmp_path_factory.mktemp("refusals"))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"train": "no-such.csv"}, "no-such.csv, no such file"),
+        ({"validation": "no-such.csv"}, "--validation must name a file"),
+        ({"model": "bert-toy"}, "a preset without weights"),
+        ({"model": "no-such-folder"}, "no-such-folder"),
+        ({"max_length": 65}, "65, and .* has 64"),
+        ({"data": {"label": "kind"}}, "--label must be one of.*text, label"),
+        ({"runtime": {"device": "abacus"}}, "--device"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_is_written(
+    work: Path, tmp_path: Path, more: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        finetune_run(config_of(work, **more), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_label_only_in_validation_is_named_before_training(work: Path, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "dev.csv", made_rows({"wet": 2, "cold": 1}))
+    with pytest.raises(InputError, match=r"“cold” in .*dev\.csv, line \d"):
+        finetune_run(config_of(work, validation=str(path)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_restart_costs_a_run_of_another_kind(work: Path, tmp_path: Path) -> None:
+    source = made_encoder(tmp_path / "run" / "model")
+    (tmp_path / "run" / "run.toml").write_text('objective = "mlm"\n')
+    with pytest.raises(InputError, match="holds a pre-training, for a fine-tuning"):
+        finetune_run(config_of(work), tmp_path / "run", restart=True)
+    assert (source / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize("inside", ["checkpoints/step-00000006", "rows.csv", "dev.csv", "."])
+def test_no_restart_costs_what_the_run_is_made_from(inside: str, work: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    RunFolder(out, config_of(work)).write({})
+    made_encoder(out / "checkpoints" / "step-00000006")
+    made_encoder(out / "model")
+    for name in ("rows.csv", "dev.csv"):
+        write_rows(out / name, made_rows(COUNTS))
+    given = {"rows.csv": "train", "dev.csv": "validation"}.get(inside, "model")
+    before = sorted(out.rglob("*"))
+    with pytest.raises(InputError, match="--restart must not remove what the run is made from"):
+        finetune_run(config_of(work, **{given: str(out / inside)}), out, restart=True)
+    assert sorted(out.rglob("*")) == before

@@ -1,0 +1,91 @@
+"""Cards of models: what a stranger copies out of them works, and the family has its own name."""
+
+from typing import Any
+
+import pytest
+
+from bertsmith.model import HeadsConfig, ModelConfig, preset
+from bertsmith.model.like_size import elmo_of_like_size
+from bertsmith.reports.classifier_card import classifier_card
+from bertsmith.reports.model_card import model_card
+
+RECORD = {"tokens": 1000, "steps": 10, "max_length": 64, "train_rows": 90}
+EVALUATION: dict[str, Any] = {"rows": 10, "accuracy": 0.5, "macro_f1": 0.5, "matthews": 0.0, "per_class": {}}
+FAMILIES = {
+    "bert-toy": ("A BERT encoder", "bert"),
+    "roberta-base": ("A RoBERTa encoder", "roberta"),
+    "albert-base": ("An ALBERT encoder", "albert"),
+    "modern-small": ("A modern encoder, in ModernBERT's format", "modernbert"),
+}
+
+
+def _gpt(heads: HeadsConfig) -> ModelConfig:
+    encoder = preset("bert-toy", vocab_size=500).model_copy(update={"causal": True})
+    return ModelConfig(encoder=encoder, heads=heads)
+
+
+def _elmo(heads: HeadsConfig | None = None) -> ModelConfig:
+    made = elmo_of_like_size(ModelConfig(encoder=preset("bert-toy", vocab_size=500)))
+    return made if heads is None else made.model_copy(update={"heads": heads})
+
+
+def _classifier_heads(reads: str) -> HeadsConfig:
+    return HeadsConfig.parse(
+        {
+            "masked_language_model": False,
+            "pooler": False,
+            "mlm_head": "linear",
+            "labels": ("a", "b"),
+            "classifier_input": reads,
+        },
+        where="a test",
+    )
+
+
+def _card(config: ModelConfig, mask_token: str | None = "[MASK]", objective: str = "mlm") -> str:
+    return model_card(config, objective=objective, max_length=64, mask_token=mask_token, record=RECORD)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_each_family_has_its_name(name: str) -> None:
+    title, tag = FAMILIES[name]
+    encoder = preset(name, vocab_size=500)
+    card = _card(ModelConfig(encoder=encoder))
+    assert f"# {title}, pre-trained from raw text" in card
+    assert f"tags: [{tag}, bertsmith]" in card
+    heads = _classifier_heads("first").model_copy(update={"pooler": encoder.family in ("bert", "albert")})
+    card = classifier_card(ModelConfig(encoder=encoder, heads=heads), RECORD, EVALUATION)
+    assert f"{title}: {encoder.num_hidden_layers} layers" in card
+    assert f"tags: [{tag}, bertsmith]" in card
+    assert "library_name: transformers" in card
+
+
+@pytest.mark.parametrize("mask_token", ["[MASK]", "<mask>"])
+@pytest.mark.parametrize("mlm_head", ["transform", "linear"])
+def test_the_mask_of_the_example_is_the_tokenizers(mask_token: str, mlm_head: str) -> None:
+    heads = HeadsConfig.parse({"mlm_head": mlm_head}, where="a test")
+    card = _card(ModelConfig(encoder=preset("roberta-base", vocab_size=500), heads=heads), mask_token)
+    assert f'fill("A text with a {mask_token} in it.")' in card
+    assert ("pipeline(" in card) == ("library_name: transformers" in card) == (mlm_head == "transform")
+
+
+def test_a_gpt_and_an_elmo_are_called_by_their_names() -> None:
+    card = _card(_gpt(HeadsConfig()), None, "causal")
+    assert "# A causal language model (GPT), " in card
+    assert "tags: [gpt, bertsmith]" in card
+    assert "library_name: transformers" in card
+    card = _card(_elmo(), None, "bilm")
+    assert "# An ELMo of LSTMs, " in card
+    assert "library_name: bertsmith" in card
+
+
+@pytest.mark.parametrize(
+    ("config", "tag"), [(_gpt(_classifier_heads("mean")), "gpt"), (_elmo(_classifier_heads("mean")), "elmo")]
+)
+def test_a_classifier_without_a_published_class_is_used_by_bertsmith(config: ModelConfig, tag: str) -> None:
+    card = classifier_card(config, RECORD, EVALUATION)
+    assert "library_name: bertsmith" in card
+    assert "import bertsmith" in card
+    assert "transformers" not in card
+    assert f"tags: [{tag}, bertsmith]" in card
+    assert (" heads," in card) == (tag == "gpt")
