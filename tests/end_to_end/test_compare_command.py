@@ -79,7 +79,9 @@ def test_everything_is_measured(outcome: Outcome, folder: Path) -> None:
     (values,) = outcome.objects
     assert values["task"]["train_texts"] == 60
     for kind, model in values["models"].items():
-        speeds = [entry["tokens_per_second"] for entry in read_log(folder / kind / "log.jsonl") if entry["kind"] == "train"]
+        speeds = [
+            entry["tokens_per_second"] for entry in read_log(folder / kind / "log.jsonl") if entry["kind"] == "train"
+        ]
         assert model["tokens_per_second"] in speeds
         assert ("prompt" in model, "writing" in model) == (kind == "gpt", kind == "gpt")
         tuned = json.loads((folder / f"{kind}-finetuned" / "evaluation.json").read_text(encoding="utf-8"))
@@ -134,7 +136,9 @@ def test_a_prompt_is_answered_by_the_label_that_gains_most_by_the_text(outcome: 
 
     labels, rows = values["task"]["labels"], _rows(folder, "test")
     gains = [[mean_score(text, label) - mean_score("", label) for label in labels] for text, _ in rows]
-    right = [max(range(len(labels)), key=gain.__getitem__) == label for gain, (_, label) in zip(gains, rows, strict=True)]
+    right = [
+        max(range(len(labels)), key=gain.__getitem__) == label for gain, (_, label) in zip(gains, rows, strict=True)
+    ]
     assert values["models"]["gpt"]["prompt"]["accuracy"] == pytest.approx(sum(right) / len(right))
 
 

@@ -184,9 +184,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_model_is_read(
     assert listing() == before
 
 
-def test_half_a_character_costs_its_row_alone(
-    trained: tuple[Path, Outcome], command: Command, tmp_path: Path
-) -> None:
+def test_half_a_character_costs_its_row_alone(trained: tuple[Path, Outcome], command: Command, tmp_path: Path) -> None:
     texts = ("the old boat rain", "the old boat \ud83d", "the old boat bread")
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
     outcome = command("classify", trained[0], "--input", tmp_path / "a.jsonl", "--output", tmp_path / "out.jsonl", *CPU)
@@ -196,9 +194,7 @@ def test_half_a_character_costs_its_row_alone(
     assert ["label" in one for one in written] == [True, False, True]
 
 
-def test_commands_are_told_their_own_options(
-    trained: tuple[Path, Outcome], command: Command, tmp_path: Path
-) -> None:
+def test_commands_are_told_their_own_options(trained: tuple[Path, Outcome], command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("one,two,label\na,b,wet\n")
     refused(command("classify", trained[0], "--input", tmp_path / "a.csv"), "--text-column")
     (tmp_path / "blank.csv").write_text("text,label\n,wet\n")

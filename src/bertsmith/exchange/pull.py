@@ -102,9 +102,7 @@ class _There:
         """Bring files into the cache and compare them with their sums; returns the folder in which they lie."""
         with hub_errors(self.name, _fetching(self.cache)):
             patterns = [glob.escape(file) for file in files]
-            found = snapshot_download(
-                self.name, revision=self.revision, cache_dir=self.cache, allow_patterns=patterns
-            )
+            found = snapshot_download(self.name, revision=self.revision, cache_dir=self.cache, allow_patterns=patterns)
         folder = Path(found)
         _refuse_moved(self.name, folder, self.info)
         _refuse_altered(self.name, folder, [self.siblings[file] for file in files])

@@ -152,7 +152,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{MANIFEST} must hold the sums of the files", path, "The folder is damaged: make it anew.")
     if outside := [name for name in manifest["files"] if not _lies_within(name)]:
         raise InputError(
-            f"{MANIFEST} must name files inside its folder alone", f"{outside[0]!r} in {path}", "Do not use this folder."
+            f"{MANIFEST} must name files inside its folder alone",
+            f"{outside[0]!r} in {path}",
+            "Do not use this folder.",
         )
     return manifest
 

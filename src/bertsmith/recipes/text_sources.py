@@ -118,21 +118,30 @@ def refuse_settings_of_text(
 ) -> None:
     """Raise an `InputError` where a prepared corpus stands beside settings that it has decided already.
 
-    A setting that is as where nothing is given passes, since a run writes down all of them.
+    A setting that is as where nothing is given passes, since a run writes down all of them; and so do settings of the
+    tokenizer that the corpus's own was trained with, which a published config names whatever the sources are.
     """
+    if not is_corpus(sources[0]):
+        return
     given = {
         "--tokenizer": tokenizer_folder is not None,
-        "tokenizer": tokenizer != TokenizerConfig() or "vocab_size" in tokenizer.model_fields_set,
+        "tokenizer": (tokenizer != TokenizerConfig() or "vocab_size" in tokenizer.model_fields_set)
+        and not _was_trained_so(Corpus.open(sources[0]).tokenizer_folder, tokenizer),
         "text": text != TextConfig(),
         "corpus": corpus.recorded != CorpusConfig().recorded,
     }
     names = [name if name.startswith("-") else f"settings of {name}" for name, is_given in given.items() if is_given]
-    if names and is_corpus(sources[0]):
+    if names:
         raise InputError(
             "A prepared corpus brings its tokenizer and how its text was read",
             f"{sources[0]} and {', '.join(names)}",
             "Leave these out, or name the text in place of the corpus.",
         )
+
+
+def _was_trained_so(folder: Path, config: TokenizerConfig) -> bool:
+    made = Tokenizer.from_folder(folder).config
+    return made is not None and all(getattr(made, name) == getattr(config, name) for name in config.model_fields_set)
 
 
 def write_documents(documents: Iterable[Document], path: Path) -> None:

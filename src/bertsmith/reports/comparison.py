@@ -108,8 +108,8 @@ def _budget(models: Sequence[_Values]) -> str:
         return f"Each was trained for {steps.pop():,} steps over the same sequences."
     if len(steps) == 1:
         return (
-            f"Each was trained for {steps.pop():,} steps of about as many tokens: GPT and ELMo over the same sequences, "
-            "BERT over pairs made of the same text."
+            f"Each was trained for {steps.pop():,} steps of about as many tokens: GPT and ELMo over the same "
+            "sequences, BERT over pairs made of the same text."
         )
     return "Each was trained for the same time, so the numbers of steps and tokens differ."
 

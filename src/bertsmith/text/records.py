@@ -117,4 +117,3 @@ def _no_column(path: Path, column: str, columns: Sequence[str], place: str) -> I
         f"{column}, for {path}, {place}",
         f"Did you mean {near}?" if near else "Name one of them.",
     )
-

@@ -18,9 +18,7 @@ ALGORITHMS = ("wordpiece", "bpe", "unigram")
 
 
 def _refuse(sequence_format: SequenceFormat, objective: str) -> None:
-    refuse_unfit_examples(
-        sequence_format, objective=objective, sequences="document_sentences", masking=MaskingConfig()
-    )
+    refuse_unfit_examples(sequence_format, objective=objective, sequences="document_sentences", masking=MaskingConfig())
 
 
 def _rows(*ranges: tuple[int, int, int, int]) -> PretrainingExamples:
@@ -144,4 +142,3 @@ def test_a_tokenizer_without_a_mask_token_is_refused_where_masks_are_made(tmp_pa
     for objective in ("mlm", "mlm+nsp"):
         with pytest.raises(InputError, match="mask token"):
             _refuse(sequence_format, objective)
-

@@ -8,8 +8,8 @@ import pytest
 
 from bertsmith.exchange import push as module
 from bertsmith.exchange.push import Destination, push
-from bertsmith.foundation.errors import InputError
 from bertsmith.folders.model_folder import write_model
+from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import folder_faults, new_folder, read_manifest, sha256, write_json
 from bertsmith.model import new_model
 from bertsmith.recipes.import_model import import_model_run
@@ -51,9 +51,7 @@ def test_what_was_pushed_comes_back_the_same(hub: HubServer, ours: Path, tmp_pat
         assert (back.folder / name).read_bytes() == (ours / name).read_bytes(), name
 
 
-def test_heads_of_an_earlier_push_go_and_what_else_lies_there_stays(
-    hub: HubServer, ours: Path, tmp_path: Path
-) -> None:
+def test_heads_of_an_earlier_push_go_and_what_else_lies_there_stays(hub: HubServer, ours: Path, tmp_path: Path) -> None:
     first = tmp_path / "first"
     tokenizer = made_tokenizer()
     model = made_model(tokenizer.vocab_size, pairs=True)

@@ -48,6 +48,7 @@ def test_the_config_alone_tells_what_was_written_and_whether_a_part_lies_apart(
     model = written(tmp_path, kind, heads, tokenizer)
     told = written_config(read_config(tmp_path), "config.json")
     assert told == model.config
+    assert told is not None
     assert offer_of(told).keeps_apart == (tmp_path / "bertsmith_heads.safetensors").is_file()
 
 

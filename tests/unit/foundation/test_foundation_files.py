@@ -188,7 +188,9 @@ def test_a_damaged_manifest_is_told(tmp_path: Path, content: str) -> None:
         read_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/etc/outside", "C:\\outside", "..\\outside", "", "."])
+@pytest.mark.parametrize(
+    "name", ["../outside", "a/../../outside", "/etc/outside", "C:\\outside", "..\\outside", "", "."]
+)
 def test_a_manifest_that_leads_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
     write_json(tmp_path / MANIFEST, {"files": {"a/inside": _SUM, name: _SUM}})
     with pytest.raises(InputError, match="inside its folder alone"):

@@ -98,7 +98,7 @@ def test_only_a_run_of_the_same_kind_is_removed(held: str, wanted: str, tmp_path
 
 
 def test_settings_of_another_program_are_not_removed(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text('[server]\nport = 80\n', encoding="utf-8")
+    (tmp_path / "run.toml").write_text("[server]\nport = 80\n", encoding="utf-8")
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(InputError, match="which holds something else, for a pre-training"):
         remove_earlier(tmp_path, _config(), ())
@@ -145,7 +145,7 @@ def test_what_stands_beside_a_run_is_no_part_of_it(tmp_path: Path, monkeypatch: 
     path = _run_with_a_model(tmp_path)
     (tmp_path / "run-text").mkdir()
     monkeypatch.chdir(path)
-    # Its parent is made of more than the run; and neither a preset nor what is not there is in the folder one stands in.
+    # A folder around the run is not lost with it, and a preset's name is no file here.
     remove_earlier(path, _config(), [tmp_path / "run-text", tmp_path, "bert-toy", "model/../../run-text", None])
     monkeypatch.chdir(tmp_path)
     assert not path.exists()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bertsmith.model import HeadsConfig, ModelConfig, preset
+from bertsmith.model import EncoderConfig, HeadsConfig, ModelConfig, preset
 from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.reports.classifier_card import classifier_card
 from bertsmith.reports.model_card import model_card
@@ -19,27 +19,23 @@ FAMILIES = {
 }
 
 
-def _gpt(heads: HeadsConfig) -> ModelConfig:
-    encoder = preset("bert-toy", vocab_size=500).model_copy(update={"causal": True})
-    return ModelConfig(encoder=encoder, heads=heads)
+def _gpt() -> ModelConfig:
+    return ModelConfig(encoder=preset("bert-toy", vocab_size=500).model_copy(update={"causal": True}))
 
 
-def _elmo(heads: HeadsConfig | None = None) -> ModelConfig:
-    made = elmo_of_like_size(ModelConfig(encoder=preset("bert-toy", vocab_size=500)))
-    return made if heads is None else made.model_copy(update={"heads": heads})
+def _elmo() -> ModelConfig:
+    return elmo_of_like_size(ModelConfig(encoder=preset("bert-toy", vocab_size=500)))
 
 
-def _classifier_heads(reads: str) -> HeadsConfig:
-    return HeadsConfig.parse(
-        {
-            "masked_language_model": False,
-            "pooler": False,
-            "mlm_head": "linear",
-            "labels": ("a", "b"),
-            "classifier_input": reads,
-        },
-        where="a test",
-    )
+def _classifier(encoder: EncoderConfig, reads: str) -> ModelConfig:
+    heads = {
+        "masked_language_model": False,
+        "pooler": encoder.family in ("bert", "albert"),
+        "mlm_head": "linear",
+        "labels": ("a", "b"),
+        "classifier_input": reads,
+    }
+    return ModelConfig(encoder=encoder, heads=HeadsConfig.parse(heads, where="a test"))
 
 
 def _card(config: ModelConfig, mask_token: str | None = "[MASK]", objective: str = "mlm") -> str:
@@ -53,8 +49,7 @@ def test_each_family_has_its_name(name: str) -> None:
     card = _card(ModelConfig(encoder=encoder))
     assert f"# {title}, pre-trained from raw text" in card
     assert f"tags: [{tag}, bertsmith]" in card
-    heads = _classifier_heads("first").model_copy(update={"pooler": encoder.family in ("bert", "albert")})
-    card = classifier_card(ModelConfig(encoder=encoder, heads=heads), RECORD, EVALUATION)
+    card = classifier_card(_classifier(encoder, "first"), RECORD, EVALUATION)
     assert f"{title}: {encoder.num_hidden_layers} layers" in card
     assert f"tags: [{tag}, bertsmith]" in card
     assert "library_name: transformers" in card
@@ -70,7 +65,7 @@ def test_the_mask_of_the_example_is_the_tokenizers(mask_token: str, mlm_head: st
 
 
 def test_a_gpt_and_an_elmo_are_called_by_their_names() -> None:
-    card = _card(_gpt(HeadsConfig()), None, "causal")
+    card = _card(_gpt(), None, "causal")
     assert "# A causal language model (GPT), " in card
     assert "tags: [gpt, bertsmith]" in card
     assert "library_name: transformers" in card
@@ -79,11 +74,9 @@ def test_a_gpt_and_an_elmo_are_called_by_their_names() -> None:
     assert "library_name: bertsmith" in card
 
 
-@pytest.mark.parametrize(
-    ("config", "tag"), [(_gpt(_classifier_heads("mean")), "gpt"), (_elmo(_classifier_heads("mean")), "elmo")]
-)
+@pytest.mark.parametrize(("config", "tag"), [(_gpt(), "gpt"), (_elmo(), "elmo")])
 def test_a_classifier_without_a_published_class_is_used_by_bertsmith(config: ModelConfig, tag: str) -> None:
-    card = classifier_card(config, RECORD, EVALUATION)
+    card = classifier_card(_classifier(config.encoder, "mean"), RECORD, EVALUATION)
     assert "library_name: bertsmith" in card
     assert "import bertsmith" in card
     assert "transformers" not in card

@@ -16,6 +16,7 @@ _PROBE = (
 )
 """What tokenizers are known to treat in different ways."""
 _PIECES_TOGETHER = 6
+_MOST_SHOWN = 40
 
 
 def words_beyond(own: Tokenizer, tokenizer: Tokenizer, *, num_embeddings: int) -> tuple[str, ...]:
@@ -63,9 +64,11 @@ def _difference(own: Tokenizer, tokenizer: Tokenizer, words: tuple[str, ...]) ->
     if own.mask_id != tokenizer.mask_id:
         return f"its mask has the id {tokenizer.mask_id}, and the model's {own.mask_id}"
     texts = [*_PROBE, *_texts_of_pieces(own)]
-    for text, known, found in zip(texts, own.encode_batch(texts), tokenizer.encode_batch(texts), strict=True):
-        if known.token_ids.tolist() != found.token_ids.tolist():
-            return f"“{text[:40]}” has other ids in it than in the model's"
+    for text, known, found in zip(texts, own.piece_ids(texts), tokenizer.piece_ids(texts), strict=True):
+        if known != found:
+            return f"“{text[:_MOST_SHOWN]}” has other ids in it than in the model's"
+    if own.encode(_PROBE[0], _PROBE[1]).token_ids.tolist() != tokenizer.encode(*_PROBE[:2]).token_ids.tolist():
+        return "a pair of texts has other ids in it than in the model's"
     return None
 
 

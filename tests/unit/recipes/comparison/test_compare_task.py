@@ -148,7 +148,7 @@ def test_a_table_of_one_text_over_and_over_is_too_short(tmp_path: Path) -> None:
     table = tmp_path / "reviews.csv"
     table.write_text("review,stars\n" + "the same,good\n" * 50)
     config = _config([tmp_path], labels=str(table), table={"text": "review", "label": "stars"})
-    with pytest.raises(InputError, match="20 texts at least.*1 in .*49 rows left out"):
+    with pytest.raises(InputError, match=r"20 texts at least.*1 in .*49 rows left out"):
         refuse_unusable_labels(config.task)
 
 

@@ -204,7 +204,9 @@ def test_fresh_weights_are_not_those_of_the_source(work: Path) -> None:
 
 
 def test_balanced_weights_change_what_is_learned(work: Path) -> None:
-    runs = [finetune_run(config_of(work, class_weights=kind), work / f"weights-{kind}") for kind in ("none", "balanced")]
+    runs = [
+        finetune_run(config_of(work, class_weights=kind), work / f"weights-{kind}") for kind in ("none", "balanced")
+    ]
     assert not _same(runs[0].model_folder, runs[1].model_folder)
 
 

@@ -48,6 +48,14 @@ def test_settings_that_a_corpus_has_decided_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_settings_that_the_tokenizer_of_a_corpus_was_trained_with_are_taken(corpus: Path) -> None:
+    trained = made_tokenizer().config
+    assert trained is not None
+    for settings in ({"vocab_size": trained.vocab_size}, trained.model_dump()):
+        values = {"sources": (str(corpus),), "max_length": 32, "tokenizer": settings}
+        refuse_early(PretrainConfig.parse(values, where="a test"))
+
+
 @pytest.mark.parametrize(("values", "told"), DECIDED)
 def test_a_comparison_refuses_them_too(values: dict[str, Any], told: str, corpus: Path, tmp_path: Path) -> None:
     config = CompareConfig.parse(_given(values, corpus), where="a test")

@@ -120,7 +120,10 @@ def test_an_unknown_key_is_refused_with_the_nearest_one_there(key: str, near: st
             "warmup_share and decay_share",
         ),
         ({"training": {"schedule": {"decay_share": 0.1}}}, "decay_share must be given with shape stable_then_decay"),
-        ({"training": {"optimizer": {"muon_learning_rate": 0.1}}}, "muon_learning_rate must be given with matrices muon"),
+        (
+            {"training": {"optimizer": {"muon_learning_rate": 0.1}}},
+            "muon_learning_rate must be given with matrices muon",
+        ),
         ({"objective": "nsp"}, "objective"),
         ({"max_length": 7}, "max_length"),
         ({"runtime": {"threads": 0}}, "runtime.threads"),

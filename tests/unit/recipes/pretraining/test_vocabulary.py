@@ -62,8 +62,14 @@ def _shorter_words(values: dict[str, Any]) -> None:
     values["model"]["max_input_chars_per_word"] = 100
 
 
-def _cut_long_texts(values: dict[str, Any]) -> None:
-    values["truncation"] = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
+def _other_frame(values: dict[str, Any]) -> None:
+    pieces = values["model"]["vocab"]
+    cls, sep = (["[SEP]", pieces["[SEP]"]], ["[CLS]", pieces["[CLS]"]])
+    values["post_processor"] = {"type": "BertProcessing", "cls": cls, "sep": sep}
+
+
+def _wrap(values: dict[str, Any]) -> None:
+    values["normalizer"] = {"type": "Sequence", "normalizers": [values["normalizer"]]}
 
 
 @each_algorithm
@@ -85,16 +91,20 @@ def test_words_that_were_added_are_told_once_and_again(algorithm: str, tmp_path:
 @each_algorithm
 def test_the_same_tokenizer_written_otherwise_is_taken(algorithm: str, tmp_path: Path) -> None:
     own = made_tokenizer(algorithm)
-    again = _rewritten(own, tmp_path / "same", _cut_long_texts)
-    larger = _rewritten(own.with_words(WORDS), tmp_path / "larger", _cut_long_texts)
+    again = _rewritten(own, tmp_path / "same", _wrap)
+    larger = _rewritten(own.with_words(WORDS), tmp_path / "larger", _wrap)
     assert again.fingerprint != own.fingerprint
     assert (_beyond(own, again), _beyond(own, larger)) == ((), WORDS)
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [(_swap, "id .* is “garden” in it, and “river”|id .* is “river” in it, and “garden”"), (_lowercase, "“The quick")]
-    + [(_shorter_words, "“longlong")],
+    [
+        (_swap, "id .* is “garden” in it, and “river”|id .* is “river” in it, and “garden”"),
+        (_lowercase, "“The quick"),
+        (_shorter_words, "“longlong"),
+        (_other_frame, "a pair of texts has other ids"),
+    ],
 )
 def test_one_that_differs_is_refused_by_what_differs(
     change: Callable[[dict[str, Any]], None], told: str, tmp_path: Path
