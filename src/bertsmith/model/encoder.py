@@ -57,7 +57,6 @@ class PackedEncoder(nn.Module, ABC):
     """What every encoder offers: packed tokens in, one vector a token out, from the last layer or from each."""
 
     config: EncoderConfig
-    embeddings: nn.Module
 
     @abstractmethod
     def layer_outputs(self, packed: PackedTokens) -> Iterator[Float[Tensor, "tokens hidden"]]:

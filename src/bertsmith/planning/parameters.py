@@ -52,7 +52,7 @@ class ParameterCount:
 def count_parameters(config: ModelConfig) -> ParameterCount:
     """Count the parameters of a model of any size, without making it."""
     model = meta_model(config)
-    embeddings, encoder = num_parameters(model.encoder.embeddings), num_parameters(model.encoder)
+    embeddings, encoder = num_parameters(model.encoder.get_submodule("embeddings")), num_parameters(model.encoder)
     pooler = 0 if model.pooler is None else num_parameters(model.pooler)
     return ParameterCount(
         embeddings=embeddings,
