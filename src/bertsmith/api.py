@@ -18,10 +18,11 @@ from bertsmith.recipes.inspect_folder import verify_folder as verify
 from bertsmith.recipes.plan import plan
 from bertsmith.recipes.predict import load
 from bertsmith.recipes.prepare import prepare_run as prepare
-from bertsmith.recipes.pretraining.options import PretrainConfig, put_given
+from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.push import push_run as push
 from bertsmith.recipes.results import Run
+from bertsmith.recipes.settings import put_given
 from bertsmith.recipes.train_tokenizer import train_tokenizer_run as train_tokenizer
 from bertsmith.training.events import Observer
 

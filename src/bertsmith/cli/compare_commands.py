@@ -1,7 +1,7 @@
 """The command that compares three kinds of model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -57,38 +57,31 @@ def compare(
     """
     from bertsmith.recipes.comparison.options import CompareConfig
     from bertsmith.recipes.comparison.run import compare_run
-    from bertsmith.recipes.pretraining.options import put_given, read_settings, with_assignments
+    from bertsmith.recipes.settings import given_settings
 
-    values: dict[str, Any] = read_settings(config) if config is not None else {}
-    if sources:
-        values["sources"] = sources
-    if any(given is not None for given in (epochs, steps, minutes)):
-        values["length"] = {}
-    put_given(
-        values,
-        {
-            "length.steps": steps,
-            "length.epochs": epochs,
-            "length.minutes": minutes,
-            "model": model,
-            "bert_objective": bert_objective,
-            "task.labels": None if labels is None else str(labels),
-            "task.table.text": text,
-            "task.table.label": label,
-            "task.template": template,
-            "prompt": prompt,
-            "tokenizer_folder": None if tokenizer is None else str(tokenizer),
-            "tokenizer.vocab_size": vocab_size,
-            "max_length": max_length,
-            "batch_tokens": batch_tokens,
-            "learning_rate": learning_rate,
-            "runtime.device": device,
-            "runtime.precision": precision,
-            "runtime.threads": threads,
-            "seed": seed,
-        },
-    )
-    values = with_assignments(values, assignments or [])
+    options = {
+        "sources": sources or None,
+        "length.steps": steps,
+        "length.epochs": epochs,
+        "length.minutes": minutes,
+        "model": model,
+        "bert_objective": bert_objective,
+        "task.labels": None if labels is None else str(labels),
+        "task.table.text": text,
+        "task.table.label": label,
+        "task.template": template,
+        "prompt": prompt,
+        "tokenizer_folder": None if tokenizer is None else str(tokenizer),
+        "tokenizer.vocab_size": vocab_size,
+        "max_length": max_length,
+        "batch_tokens": batch_tokens,
+        "learning_rate": learning_rate,
+        "runtime.device": device,
+        "runtime.precision": precision,
+        "runtime.threads": threads,
+        "seed": seed,
+    }
+    values = given_settings(config, options, assignments or [])
     if not values.get("sources"):
         raise InputError("compare needs text", "no source", "Name files, folders or a prepared corpus.")
     parsed = CompareConfig.parse(values, where="the options" if config is None else str(config))

@@ -63,11 +63,8 @@ def finetune(
     """
     from bertsmith.recipes.finetuning.options import FinetuneConfig
     from bertsmith.recipes.finetuning.run import finetune_run
-    from bertsmith.recipes.pretraining.options import put_given, read_settings, with_assignments
+    from bertsmith.recipes.settings import given_settings
 
-    values: dict[str, Any] = read_settings(config) if config is not None else {}
-    if sum(given is not None for given in (epochs, steps, minutes)):
-        values["length"] = {}
     options = {
         "task": task,
         "train": None if train is None else str(train),
@@ -88,8 +85,7 @@ def finetune(
         "training.optimizer.learning_rate": learning_rate,
         "training.seed": seed,
     }
-    put_given(values, options)
-    values = with_assignments(values, assignments or [])
+    values = given_settings(config, options, assignments or [])
     for key, what in (("train", "a file of labelled rows"), ("model", "--model, the folder of an encoder")):
         if not values.get(key):
             raise InputError(

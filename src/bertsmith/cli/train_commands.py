@@ -1,7 +1,7 @@
 """Commands that train: the demonstration and pre-training."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -65,15 +65,12 @@ def pretrain(
 
     Example: bertsmith pretrain news/ --out my-bert --minutes 30
     """
-    from bertsmith.recipes.pretraining.options import PretrainConfig, put_given, read_settings, with_assignments
+    from bertsmith.recipes.pretraining.options import PretrainConfig
     from bertsmith.recipes.pretraining.run import pretrain_run
+    from bertsmith.recipes.settings import given_settings
 
-    values: dict[str, Any] = read_settings(config) if config is not None else {}
-    if sources:
-        values["sources"] = sources
-    if sum(given is not None for given in (epochs, steps, minutes)):
-        values["length"] = {}
     options = {
+        "sources": sources or None,
         "objective": objective,
         "extend_vocabulary": extend_vocabulary,
         "max_length": max_length,
@@ -88,8 +85,7 @@ def pretrain(
         "training.batch_tokens": batch_tokens,
         "training.seed": seed,
     }
-    put_given(values, options)
-    values = with_assignments(values, assignments or [])
+    values = given_settings(config, options, assignments or [])
     if not values.get("sources"):
         raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
     parsed = PretrainConfig.parse(values, where="the options" if config is None else str(config))

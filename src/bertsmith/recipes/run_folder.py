@@ -1,6 +1,7 @@
 """The folder of a run: what ran, whether it can go on, whether it is done."""
 
 import contextlib
+import json
 import os
 import shutil
 import tomllib
@@ -12,7 +13,8 @@ import tomli_w
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, remove_leftovers, write_file
-from bertsmith.recipes.pretraining.options import read_settings
+from bertsmith.recipes.results import Run
+from bertsmith.recipes.settings import read_settings
 
 _RUN = "run.toml"
 _FREE = ("runtime",)
@@ -101,6 +103,25 @@ class RunFolder:
         """What was decided or found while the run began; empty before."""
         path = self.path / _RUN
         return tomllib.loads(path.read_text(encoding="utf-8")).get("record", {}) if path.is_file() else {}
+
+    def finished(self, *, already: bool = True) -> Run:
+        """What the finished run has left.
+
+        Args:
+            already: whether it was finished before this call of its recipe.
+        """
+        record = self.record()
+        has_evaluation = self.evaluation.is_file()
+        return Run(
+            folder=self.path,
+            model_folder=self.model,
+            steps=record["steps"],
+            tokens=record["tokens"],
+            metrics=record["metrics"],
+            context_free_loss=record.get("context_free_loss"),
+            already_finished=already,
+            evaluation=json.loads(self.evaluation.read_text(encoding="utf-8")) if has_evaluation else {},
+        )
 
     def write(self, record: dict[str, Any]) -> None:
         """Write `run.toml`: the settings and the record. A run can be begun from it again."""

@@ -13,7 +13,7 @@ from safetensors.torch import load, save
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import Model
-from bertsmith.recipes.pretraining.options import with_assignments
+from bertsmith.recipes.settings import with_assignments
 from bertsmith.training.config import OptimizerConfig, TrainingConfig
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
 from bertsmith.training.stacked import NUM_STACKED, num_stacked

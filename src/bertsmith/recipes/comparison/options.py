@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.config import Config
 from bertsmith.inference.prompting import LABEL, TEXT
-from bertsmith.recipes.pretraining.options import RuntimeConfig
+from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.text.documents import TextConfig
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.training.config import LengthConfig

@@ -9,9 +9,10 @@ from pathlib import Path
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.recipes.demonstration.corpus import load_cloze, python_documentation
 from bertsmith.recipes.predict import load_fill
-from bertsmith.recipes.pretraining.options import PretrainConfig, with_assignments
+from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.results import Run
+from bertsmith.recipes.settings import with_assignments
 from bertsmith.recipes.text_sources import write_documents
 from bertsmith.training.events import Observer
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from bertsmith.examples.task_examples import LongTexts
 from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.config import Config
-from bertsmith.recipes.pretraining.options import RuntimeConfig
+from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.training.config import LengthConfig, LoopConfig
 
 _OPTIMIZER = {"beta2": 0.999}

@@ -1,9 +1,8 @@
 """Fine-tuning in one call: labelled rows, an encoder, the loop, a model folder that does a job, its scores."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,7 @@ def finetune_run(
     if not begins_anew:
         run = RunFolder(folder, config)
         if run.is_finished:
-            return _finished(run)
+            return run.finished()
     source = open_source(config.model)
     max_length = _max_length(config, source)
     data = classification_data(config)
@@ -253,18 +252,4 @@ def _finish(
         # What the model was trained on is what it sees later too, here and elsewhere.
         tokenizer.save(temporary, max_length=given.max_length, long_texts=config.long_texts)
         write_file(temporary / CARD, classifier_card(state.model.config, record, evaluation))
-    return replace(_finished(run), already_finished=False)
-
-
-def _finished(run: RunFolder) -> Run:
-    record = run.record()
-    return Run(
-        folder=run.path,
-        model_folder=run.model,
-        steps=record["steps"],
-        tokens=record["tokens"],
-        metrics=record["metrics"],
-        context_free_loss=None,
-        already_finished=True,
-        evaluation=json.loads(run.evaluation.read_text(encoding="utf-8")),
-    )
+    return run.finished(already=False)

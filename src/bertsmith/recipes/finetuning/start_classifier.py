@@ -9,7 +9,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import derived_seed
 from bertsmith.model import PRESETS, Dropout, EncoderConfig, HeadsConfig, Model, ModelConfig, new_model
 from bertsmith.recipes.predict import model_folder_of
-from bertsmith.recipes.pretraining.options import read_settings
+from bertsmith.recipes.settings import read_settings
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def pretrain_run(
         remove_earlier(folder, config, (*config.sources, config.tokenizer_folder, config.model.start))
     run = RunFolder(folder, config)
     if run.is_finished:
-        return _finished(run)
+        return run.finished()
     refuse_early(config)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
@@ -254,17 +254,4 @@ def _finish(
             record=record,
         )
         write_file(temporary / CARD, card)
-    return replace(_finished(run), already_finished=False)
-
-
-def _finished(run: RunFolder) -> Run:
-    record = run.record()
-    return Run(
-        folder=run.path,
-        model_folder=run.model,
-        steps=record["steps"],
-        tokens=record["tokens"],
-        metrics=record["metrics"],
-        context_free_loss=record.get("context_free_loss"),
-        already_finished=True,
-    )
+    return run.finished(already=False)

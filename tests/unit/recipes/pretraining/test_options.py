@@ -7,7 +7,8 @@ import pytest
 import tomli_w
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.recipes.pretraining.options import PretrainConfig, put, read_settings, with_assignments
+from bertsmith.recipes.pretraining.options import PretrainConfig
+from bertsmith.recipes.settings import put, read_settings, with_assignments
 
 BASE: dict[str, Any] = {"sources": ["text"]}
 

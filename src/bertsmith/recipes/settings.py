@@ -1,0 +1,95 @@
+"""Settings of any run: where it runs, and how files, options and assignments become the values of its config."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from bertsmith.foundation.config import Config
+from bertsmith.foundation.errors import InputError
+
+_LENGTHS = ("length.epochs", "length.steps", "length.minutes")
+
+
+class RuntimeConfig(Config):
+    """Where a run runs. Nothing here is part of what the run is, so a resume may change it, precision excepted."""
+
+    device: str = "auto"
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    threads: Annotated[int, Field(ge=1)] | None = None
+
+
+def given_settings(file: Path | None, options: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Values for a run's config out of a file, options over it, and assignments over both.
+
+    Args:
+        file: a TOML file, or None.
+        options: values by dotted key; None says that an option was not given. A length takes the place of the file's.
+        assignments: ``key=value``.
+
+    Raises:
+        InputError: if the file is none, or an assignment is none.
+    """
+    values = read_settings(file) if file is not None else {}
+    if any(options.get(name) is not None for name in _LENGTHS):
+        values["length"] = {}
+    put_given(values, options)
+    return with_assignments(values, assignments)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Settings out of a TOML file, such as a run's `run.toml`.
+
+    Raises:
+        InputError: if there is no such file or it is no TOML.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise InputError("--config must name a TOML file", f"no file {path}", "Check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} must be TOML", error, "Mend the line that is named.") from None
+    values.pop("record", None)
+    return values
+
+
+def with_assignments(values: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Values with ``key=value`` assignments put in; dots in a key lead into tables.
+
+    Raises:
+        InputError: for one that is no assignment.
+    """
+    merged = json.loads(json.dumps(values))
+    for assignment in assignments:
+        key, sign, text = assignment.partition("=")
+        if not sign or not key.strip():
+            raise InputError("--set takes key=value", assignment, "For example: --set training.seed=1.")
+        put(merged, key.strip(), _value(text.strip()))
+    return merged
+
+
+def put_given(values: dict[str, Any], options: dict[str, Any]) -> None:
+    """Set the dotted keys whose value was given; None says that it was not."""
+    for key, value in options.items():
+        if value is not None:
+            put(values, key, value)
+
+
+def put(values: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key, making the tables that lead to it."""
+    *tables, last = key.split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise InputError("--set must lead to an option", f"{key}, where {table} is no table", "Check the key.")
+    values[last] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
