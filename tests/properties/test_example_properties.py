@@ -1,10 +1,12 @@
 """Examples of any corpus: every token once, nothing across documents, nothing longer than its room."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertsmith.examples.pretraining import document_sentences, full_sentences
+from bertsmith.examples.pretraining import blocks, document_sentences, full_sentences
 from bertsmith.examples.sentence_pairs import sentence_order_pairs, sentence_pairs
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import random_stream
@@ -73,6 +75,23 @@ def test_full_sentences_hold_every_token_once_and_are_greedy_over_documents(
     lengths = examples.text_lengths + np.array(inner)
     assert lengths.max() <= room
     assert lengths.tolist() == _greedy(documents, room, across=True)
+
+
+@given(_documents, st.integers(2, 60))
+def test_blocks_are_the_text_in_a_row_cut_at_equal_places(documents: list[list[int]], room: int) -> None:
+    split = made_split(documents)
+    examples = blocks(split, room)
+    # The text with a separator, None, between documents; cut; a separator at the edge of a part is left out.
+    bounds = split.sentence_starts[split.document_starts].tolist()
+    row: list[int | None] = []
+    for start, end in pairwise(bounds):
+        row += [*([None] if start else []), *range(start, end)]
+    parts = [row[start : start + room] for start in range(0, len(row), room)]
+    expected = [[token for token in part if token is not None] for part in parts]
+    ranges = zip(examples.first_starts.tolist(), examples.first_ends.tolist(), strict=True)
+    assert [list(range(*each)) for each in ranges] == expected
+    assert examples.inner_bounds is not None
+    assert np.array_equal(examples.inner_bounds, bounds[1:-1])
 
 
 @given(_documents, st.integers(2, 60), st.integers(0, 2**63))

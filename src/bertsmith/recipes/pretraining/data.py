@@ -11,7 +11,7 @@ from bertsmith.batches.sequence_format import SequenceFormat
 from bertsmith.batches.targets import MaskedTargets, PlainTokens
 from bertsmith.corpus.corpus import Corpus, Split
 from bertsmith.examples.masking import MaskingConfig
-from bertsmith.examples.pretraining import PretrainingExamples, document_sentences, full_sentences
+from bertsmith.examples.pretraining import PretrainingExamples, blocks, document_sentences, full_sentences
 from bertsmith.examples.sentence_pairs import sentence_order_pairs, sentence_pairs
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import random_stream
@@ -29,9 +29,9 @@ OBJECTIVES: dict[str, Objective] = {
     "causal": CausalLanguageModel(),
     "bilm": BidirectionalLanguageModel(),
 }
-Sequences = Literal["document_sentences", "full_sentences"]
+Sequences = Literal["document_sentences", "full_sentences", "blocks"]
 _PAIRS = {"mlm+nsp": sentence_pairs, "mlm+sop": sentence_order_pairs}
-_SEQUENCES = {"document_sentences": document_sentences, "full_sentences": full_sentences}
+_SEQUENCES = {"document_sentences": document_sentences, "full_sentences": full_sentences, "blocks": blocks}
 _VALIDATION_SEED = 15
 """Validation shows the same sequences with the same masks, whatever the run's seed, so that losses compare."""
 

@@ -52,8 +52,9 @@ class PretrainConfig(Config):
 
     sources: tuple[str, ...]
     objective: Literal["mlm", "mlm+nsp", "mlm+sop", "causal", "bilm"] = "mlm"
-    sequences: Literal["document_sentences", "full_sentences"] = "document_sentences"
-    """full_sentences: sequences go on across documents, with a further separator where they do."""
+    sequences: Literal["document_sentences", "full_sentences", "blocks"] = "document_sentences"
+    """Whole sentences of one document; of several, with a further separator between them; or text in a row, cut
+    wherever a sequence is full."""
     max_length: Annotated[int, Field(ge=8)] = 128
     """Most tokens of a sequence, special ones included."""
     tokenizer_folder: str | None = None
