@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bertsmith.api import (
         Encoder,
+        attention,
         compare,
         evaluate,
         finetune,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Encoder",
+    "attention",
     "compare",
     "evaluate",
     "finetune",

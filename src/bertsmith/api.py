@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.model.encoder import Encoder
+from bertsmith.recipes.attention import attention_run as attention
 from bertsmith.recipes.comparison.options import CompareConfig
 from bertsmith.recipes.comparison.run import Comparison, compare_run
 from bertsmith.recipes.evaluate import evaluate_run as evaluate
@@ -28,6 +29,7 @@ from bertsmith.training.events import Observer
 
 __all__ = [
     "Encoder",
+    "attention",
     "compare",
     "evaluate",
     "finetune",

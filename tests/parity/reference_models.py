@@ -13,9 +13,12 @@ from transformers import (
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
     AutoModelForNextSentencePrediction,
     AutoModelForPreTraining,
+    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
     BertConfig,
     DistilBertConfig,
     ModernBertConfig,
@@ -35,6 +38,9 @@ _OPENERS: dict[str, Any] = {
     "ForNextSentencePrediction": AutoModelForNextSentencePrediction,
     "ForPreTraining": AutoModelForPreTraining,
     "ForSequenceClassification": AutoModelForSequenceClassification,
+    "ForMultipleChoice": AutoModelForMultipleChoice,
+    "ForTokenClassification": AutoModelForTokenClassification,
+    "ForQuestionAnswering": AutoModelForQuestionAnswering,
     "Model": AutoModel,
 }
 _ACTIVATION_NAMES = {"gelu": ("gelu",), "gelu_tanh": ("gelu_new", "gelu_pytorch_tanh"), "relu": ("relu",)}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from bertsmith.model.packed import PackedTokens
@@ -25,12 +25,15 @@ class Batch:
     """Entries that count."""
     pair_labels: Int[Tensor, " sequences"] | None = None
     """For sentence pairs: 0 where the second segment follows the first, 1 where it does not."""
-    labels: Int[Tensor, " sequences"] | None = None
-    """The class of each sequence, where sequences are classified."""
+    labels: Shaped[Tensor, "..."] | None = None
+    """What a downstream task must find: of each sequence, of each group of them, or of each packed token, with `IGNORED`
+    where a token has nothing to tell."""
+    group_starts: Int[Tensor, " groups_plus_one"] | None = None
+    """First sequence of each group, and at the end their number, where sequences belong together."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on `device`."""
-        pair_labels, labels = self.pair_labels, self.labels
+        pair_labels, labels, group_starts = self.pair_labels, self.labels, self.group_starts
         return replace(
             self,
             packed=self.packed.to(device),
@@ -38,4 +41,5 @@ class Batch:
             target_ids=self.target_ids.to(device, non_blocking=True),
             pair_labels=None if pair_labels is None else pair_labels.to(device, non_blocking=True),
             labels=None if labels is None else labels.to(device, non_blocking=True),
+            group_starts=None if group_starts is None else group_starts.to(device, non_blocking=True),
         )

@@ -73,7 +73,7 @@ class CheckpointStore:
         Raises:
             InputError: if the disk is full; earlier checkpoints are untouched.
         """
-        folder = self.root / f"{_PREFIX}{state.step:08d}"
+        folder = self._folder(state.step)
         seal = {"kind": "checkpoint", "step": state.step}
         with new_folder(folder, seal=seal) as temporary:
             write_model(temporary, model, tokenizer)
@@ -94,6 +94,17 @@ class CheckpointStore:
             if not damaged:
                 return Checkpoint(folder, _step(folder))
         return None
+
+    def at(self, step: int) -> Checkpoint | None:
+        """The checkpoint of a step, if it is there and whole."""
+        folder = self._folder(step)
+        try:
+            return None if folder_faults(folder) else Checkpoint(folder, step)
+        except InputError:
+            return None
+
+    def _folder(self, step: int) -> Path:
+        return self.root / f"{_PREFIX}{step:08d}"
 
     def _folders(self) -> list[Path]:
         """Folders of checkpoints, the oldest first; a copy that a person made under another name is left alone."""

@@ -9,10 +9,12 @@ import typer
 
 from bertsmith import __version__
 from bertsmith.cli import (
+    attention_commands,
     compare_commands,
     exchange_commands,
     finetune_commands,
     plan_commands,
+    predict_commands,
     text_commands,
     train_commands,
     use_commands,
@@ -28,8 +30,10 @@ app = typer.Typer(
 )
 train_commands.register(app)
 finetune_commands.register(app)
+predict_commands.register(app)
 text_commands.register(app)
 use_commands.register(app)
+attention_commands.register(app)
 exchange_commands.register(app)
 plan_commands.register(app)
 compare_commands.register(app)

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 _LINE_EVERY_SECONDS = 10.0
+_MOST_SCORES = 4
 
 
 def note(message: str) -> None:
@@ -61,7 +62,15 @@ class TrainingDisplay:
 
     def __call__(self, event: Any) -> None:
         """Show an event."""
-        from bertsmith.training.events import CheckpointWritten, Progress, RunStarted, Sampled, StepsDecided, Validated
+        from bertsmith.training.events import (
+            CheckpointWritten,
+            EndedEarly,
+            Progress,
+            RunStarted,
+            Sampled,
+            StepsDecided,
+            Validated,
+        )
 
         match event:
             case RunStarted():
@@ -70,23 +79,15 @@ class TrainingDisplay:
             case Progress():
                 self._progress(event)
             case Validated():
-                parts = [f"loss {event.metrics['loss']:.3f}"]
-                parts += [
-                    f"{name.removesuffix('_accuracy').upper()} accuracy {value:.1%}"
-                    for name, value in event.metrics.items()
-                    if name.endswith("_accuracy")
-                ]
-                parts += [
-                    f"{name.replace('_', ' ')} {event.metrics[name]:.1%}"
-                    for name in ("accuracy", "macro_f1")
-                    if name in event.metrics
-                ]
+                parts = [_score(name, value) for name, value in list(event.metrics.items())[:_MOST_SCORES]]
                 self._line(f"step {event.step:,}: validation {', '.join(parts)}")
             case Sampled():
                 for line in event.lines:
                     self._line(f"    {line}")
             case StepsDecided():
                 self._line(f"step {event.step:,}: {event.total_steps:,} steps fit the time")
+            case EndedEarly():
+                self._line(f"step {event.step:,}: no better than at step {event.best_step:,}, and ends here")
             case CheckpointWritten():
                 pass
             case _:
@@ -115,6 +116,12 @@ class TrainingDisplay:
                 sys.stderr.write("\r\x1b[K")
             self._line_is_open = False
         note(text)
+
+
+def _score(name: str, value: float) -> str:
+    from bertsmith.reports.scores import score_text, score_title
+
+    return f"{score_title(name)} {score_text(name, value)}"
 
 
 def _bar(done: int, total: int, width: int = 20) -> str:

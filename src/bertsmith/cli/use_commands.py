@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from bertsmith.cli.finetune_commands import show_classes, show_errors
+from bertsmith.cli.evaluation_display import show_details
 from bertsmith.cli.output import note, result
 
+_DETAILS = ("per_class", "confusion", "labels", "worst_errors")
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
@@ -53,36 +54,45 @@ def fill(
 
 def evaluate(
     folder: Folder,
-    source: Annotated[Path, typer.Argument(help="Text files or a prepared corpus; for a classifier, a file of rows.")],
+    source: Annotated[
+        Path, typer.Argument(help="Text files or a prepared corpus; for a fine-tuned model, a file of rows of its task.")
+    ],
     max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
     text: Annotated[str | None, typer.Option(help="Rows: column of the text; guessed if not given.")] = None,
     pair: Annotated[str | None, typer.Option(help="Rows: column of the second text.")] = None,
     label: Annotated[str | None, typer.Option(help="Rows: column of the label; guessed if not given.")] = None,
     encoding: Annotated[str, typer.Option(help="Rows: encoding of the file.")] = "utf-8",
+    out: Annotated[
+        Path | None, typer.Option(help="Write evaluation.json, report.html, confusion.png and errors.tsv to this folder.")
+    ] = None,
     device: Device = "auto",
     precision: Precision = "auto",
     as_json: Json = False,
 ) -> None:
-    """Evaluate a model: a masked language model on text, with fixed masks at 15 %; a classifier on labelled rows.
+    """Evaluate a model: a masked language model on text, with fixed masks at 15 %; a fine-tuned one on rows of its task.
 
-    Example: bertsmith evaluate my-bert/model held-out.txt
+    Example: bertsmith evaluate my-classifier held-out.csv --out evaluation
     """
     from bertsmith.examples.task_tables import TableConfig
     from bertsmith.recipes.evaluate import evaluate_run
+    from bertsmith.recipes.evaluation_files import refuse_unfit_folder, write_evaluation
 
+    if out is not None:
+        refuse_unfit_folder(out)
     columns = {"text": text, "pair": pair, "label": label, "encoding": encoding}
     table = TableConfig.parse(columns, where="the options")
     found = evaluate_run(folder, source, max_length=max_length, table=table, device=device, precision=precision)
+    if out is not None:
+        write_evaluation(out, found, notify=note)
+        note(f"written: {out}")
     metrics, opened = dict(found.metrics), {"folder": str(found.folder), "source": str(found.source)}
-    if as_json or "per_class" not in metrics:
+    if as_json or "rows" not in metrics:
         result(opened | metrics, as_json=as_json)
         return
-    for line in metrics.pop("notes"):
+    for line in metrics.pop("notes", ()):
         note(line)
-    parts = ("per_class", "confusion", "labels", "worst_errors")
-    result(opened | {name: value for name, value in metrics.items() if name not in parts}, as_json=False)
-    show_classes(metrics)
-    show_errors(metrics)
+    result(opened | {name: value for name, value in metrics.items() if name not in _DETAILS}, as_json=False)
+    show_details(metrics)
 
 
 def info(

@@ -1,7 +1,8 @@
 """The labels of a classification: found in the data, ordered, and mapped by name."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
@@ -65,9 +66,16 @@ def labels_of(table: TaskTable) -> tuple[str, ...]:
         raise InputError(
             "Labels must recur", f"another label in each of {len(names)} rows of {column}", "Name the right one."
         )
-    if len(numbers) == len(names):
-        return tuple(sorted(names, key=lambda name: (numbers[name], name)))
-    return tuple(sorted(names))
+    return label_order(names)
+
+
+def label_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Labels ordered by name; numbers, where all are, by their value."""
+    values = {name: _number(name) for name in names}
+    numbers = {name: value for name, value in values.items() if value is not None}
+    if len(numbers) == len(values):
+        return tuple(sorted(values, key=lambda name: (numbers[name], name)))
+    return tuple(sorted(values))
 
 
 def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
@@ -81,15 +89,20 @@ def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows
     for number, row in enumerate(table.rows):
         name = label_name(row, table)
         if name not in places:
-            shown = ", ".join(labels[:_MOST_SHOWN]) + (" …" if len(labels) > _MOST_SHOWN else "")
-            near = near_match(name, labels)
-            raise InputError(
-                f"Every label must be one that the model is trained on: {shown}",
-                f"“{name}” in {table.path}, {row.place}",
-                f"Did you mean {near}?" if near else "Mend the row, or add rows with this label to the training data.",
-            )
+            raise unknown_label(name, labels, table.path, row.place)
         ids[number] = places[name]
     return ids
+
+
+def unknown_label(name: str, labels: Sequence[str], path: Path, place: str) -> InputError:
+    """The error for a label of a row that a model does not know."""
+    shown = ", ".join(labels[:_MOST_SHOWN]) + (" …" if len(labels) > _MOST_SHOWN else "")
+    near = near_match(name, labels)
+    return InputError(
+        f"Every label must be one that the model is trained on: {shown}",
+        f"“{name}” in {path}, {place}",
+        f"Did you mean {near}?" if near else "Mend the row, or add rows with this label to the training data.",
+    )
 
 
 def stratified_split(

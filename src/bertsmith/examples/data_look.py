@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from bertsmith.examples.task_tables import TaskRow, TaskTable
 
@@ -12,9 +13,7 @@ _MOST_SHOWN = 5
 
 def table_notes(table: TaskTable) -> list[str]:
     """What stands out in the rows themselves, one line each; empty where nothing does."""
-    notes: list[str] = []
-    if table.skipped:
-        notes.append(f"{len(table.skipped):,} rows left out, blank: {_some(table.skipped)}")
+    notes = skipped_notes(table.skipped)
     contradicting = _contradicting(table.rows)
     if doubles := sum(count - 1 for count in Counter(row.texts for row in table.rows).values()):
         notes.append(f"{doubles:,} of {len(table.rows):,} rows repeat the text of another")
@@ -23,10 +22,20 @@ def table_notes(table: TaskTable) -> list[str]:
     return notes
 
 
-def overlap_note(train: Sequence[TaskRow], validation: Sequence[TaskRow]) -> str | None:
-    """A line about texts that stand in both, which make scores look better than they are; None without any."""
-    known = {row.texts for row in train}
-    shared = sum(row.texts in known for row in validation)
+def skipped_notes(places: Sequence[str]) -> list[str]:
+    """A line about rows that were left out because something in them is blank; none without any."""
+    return [f"{len(places):,} rows left out, blank: {_some(places)}"] if places else []
+
+
+def overlap_note(train: Sequence[Any], validation: Sequence[Any]) -> str | None:
+    """A line about rows that stand in both, which make scores look better than they are; None without any.
+
+    Args:
+        train: rows with a `key`, the text or texts.
+        validation: others.
+    """
+    known = {row.key for row in train}
+    shared = sum(row.key in known for row in validation)
     return f"{shared:,} of {len(validation):,} validation texts stand in the training rows too" if shared else None
 
 

@@ -1,10 +1,10 @@
 """Tables of a downstream task: which column holds what, and the rows with their labels as they were written."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -31,8 +31,10 @@ PAIR_COLUMNS = (
 LABEL_COLUMNS = ("label", "labels", "class", "category", "target", "intent", "sentiment", "gold_label")
 """Columns under which the label is looked for, in this order, where none is named."""
 _MORE_TEXT_COLUMNS = ("utterance", "question", "query", "review", "title")
-_SAMPLE_ROWS = 100
+SAMPLE_ROWS = 100
+"""Rows that are looked at to tell the columns."""
 _MOST_SHOWN = 5
+RowT = TypeVar("RowT")
 
 
 class TableConfig(Config):
@@ -43,9 +45,14 @@ class TableConfig(Config):
     pair: str | None = None
     """Column of the second text."""
     label: str | None = None
+    negative: str | None = None
+    """For embeddings: column of a text that does not belong to the first, where there is one."""
     encoding: Annotated[str, Field(min_length=1)] = "utf-8"
     blank_rows: Literal["refuse", "skip"] = "refuse"
     """What becomes of a row with a blank text or label."""
+    strict: bool = False
+    """Refuse what is otherwise only said: rows that contradict each other, rows of validation that stand in training
+    too, broken labels of words, answers that are not where they should be. It lets no blank row be skipped."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class OptionNames:
     encoding: str = "--encoding"
     skip_blank: str | None = None
     """What leaves blank rows out, where something does."""
+    strict: str = "--strict"
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,11 @@ class TaskRow:
         """The text, or both texts, as a tokenizer takes them."""
         return self.text if self.pair is None else (self.text, self.pair)
 
+    @property
+    def key(self) -> str | tuple[str, str]:
+        """The same: rows with the same texts show a model the same."""
+        return self.texts
+
 
 @dataclass(frozen=True)
 class TaskTable:
@@ -102,29 +115,74 @@ class TaskTable:
 
 
 def read_task_table(
-    path: Path, config: TableConfig = TableConfig(), *, options: OptionNames = OptionNames()
+    path: Path,
+    config: TableConfig = TableConfig(),
+    *,
+    options: OptionNames = OptionNames(),
+    label_columns: Sequence[str] = LABEL_COLUMNS,
 ) -> TaskTable:
     """Read a file whose every row has a label.
+
+    Args:
+        path: the file.
+        config: how it is read.
+        options: what errors call the settings.
+        label_columns: names under which the label is looked for where none is given, in lower case.
 
     Raises:
         InputError: if it cannot be read, a column is missing or cannot be guessed, or a row is ragged, holds no text
             or is blank.
     """
-    rows = _rows(path, config, options)
-    sample = list(itertools.islice(rows, _SAMPLE_ROWS))
-    columns = find_columns(path, sample, config, labels=True, options=options)
-    found: list[TaskRow] = []
+    rows = open_rows(path, config, options)
+    sample = list(itertools.islice(rows, SAMPLE_ROWS))
+    columns = find_columns(path, sample, config, labels=True, options=options, label_columns=label_columns)
+    needed = [name for name in (columns.text, columns.pair, columns.label) if name is not None]
+    found, blank = whole_rows(
+        path,
+        itertools.chain(sample, rows),
+        lambda row: [name for name in needed if is_blank(row.values, name)],
+        lambda row: task_row(path, row, columns, options=options),
+        config,
+        options,
+    )
+    return TaskTable(path, columns, found, blank)
+
+
+def whole_rows(
+    path: Path,
+    rows: Iterable[TableRow],
+    blanks: Callable[[TableRow], list[str]],
+    make: Callable[[TableRow], RowT],
+    config: TableConfig,
+    options: OptionNames,
+) -> tuple[tuple[RowT, ...], tuple[str, ...]]:
+    """Rows in which nothing that is needed is blank.
+
+    Args:
+        path: the file, for messages.
+        rows: of it.
+        blanks: the columns that are needed and blank in a row.
+        make: what a row becomes.
+        config: says what becomes of blank rows.
+        options: what errors call the settings.
+
+    Returns:
+        what became of the rows, and the places of those that were left out.
+
+    Raises:
+        InputError: for a row that cannot be read, blank ones that are not left out, or no row.
+    """
+    found: list[RowT] = []
     blank: list[str] = []
-    for row in itertools.chain(sample, rows):
+    for row in rows:
         if row.fault is not None:
             raise row.fault
-        blanks = [name for name in (columns.text, columns.pair, columns.label) if name and _is_blank(row.values, name)]
-        if blanks:
-            blank.append(f"{row.place} ({', '.join(blanks)})")
+        if missing := blanks(row):
+            blank.append(f"{row.place} ({', '.join(missing)})")
         else:
-            found.append(task_row(path, row, columns, options=options))
-    if blank and config.blank_rows == "refuse":
-        skip = options.skip_blank
+            found.append(make(row))
+    if blank and (config.blank_rows == "refuse" or config.strict):
+        skip = None if config.strict else options.skip_blank
         shown = ", ".join(blank[:_MOST_SHOWN]) + (" …" if len(blank) > _MOST_SHOWN else "")
         raise InputError(
             "Every row must have a text and a label",
@@ -133,19 +191,29 @@ def read_task_table(
         )
     if not found:
         raise InputError("A table must hold rows", f"{path} without any", "Check the file.")
-    return TaskTable(path, columns, tuple(found), tuple(blank))
+    return tuple(found), tuple(blank)
 
 
 def read_texts(
-    path: Path, config: TableConfig = TableConfig(), *, options: OptionNames = OptionNames()
+    path: Path,
+    config: TableConfig = TableConfig(),
+    *,
+    options: OptionNames = OptionNames(),
+    as_written: bool = False,
 ) -> tuple[Columns, Iterator[TableRow]]:
     """Open a file of texts to be predicted: its columns, and its rows one at a time.
+
+    Args:
+        path: the file.
+        config: how it is read.
+        options: what errors call the settings.
+        as_written: as in `table_rows`.
 
     Raises:
         InputError: if it cannot be read or its columns not be found.
     """
-    rows = _rows(path, config, options)
-    sample = list(itertools.islice(rows, _SAMPLE_ROWS))
+    rows = open_rows(path, config, options, as_written=as_written)
+    sample = list(itertools.islice(rows, SAMPLE_ROWS))
     if not sample:
         raise InputError("A file of texts must hold some", f"{path} without any row", "Check the file.")
     return find_columns(path, sample, config, labels=False, options=options), itertools.chain(sample, rows)
@@ -159,7 +227,7 @@ def task_row(path: Path, row: TableRow, columns: Columns, *, options: OptionName
     """
     if row.fault is not None:
         raise row.fault
-    texts = [_text(path, row, name, options) for name in (columns.text, columns.pair) if name is not None]
+    texts = [cell_text(path, row, name, options) for name in (columns.text, columns.pair) if name is not None]
     label = None if columns.label is None else row.values.get(columns.label)
     if isinstance(label, str):
         refuse_half_pair(path, row.place, label)
@@ -167,7 +235,13 @@ def task_row(path: Path, row: TableRow, columns: Columns, *, options: OptionName
 
 
 def find_columns(
-    path: Path, sample: Sequence[TableRow], config: TableConfig, *, labels: bool, options: OptionNames
+    path: Path,
+    sample: Sequence[TableRow],
+    config: TableConfig,
+    *,
+    labels: bool,
+    options: OptionNames,
+    label_columns: Sequence[str] = LABEL_COLUMNS,
 ) -> Columns:
     """The columns that were named, or else those whose names or contents tell.
 
@@ -180,69 +254,82 @@ def find_columns(
         named.append((options.label, config.label))
     for option, name in named:
         if name is not None and name not in names:
-            raise _missing_column(path, option, name, names)
+            raise missing_column(path, option, name, names)
     if not names:
         fault = next((row.fault for row in sample if row.fault is not None), None)
         raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
-    label = _label_column(path, names, config, options) if labels else None
+    label = _label_column(path, names, config, options, label_columns) if labels else None
     rest = [name for name in names if name != label]
     text, pair = config.text, config.pair
     if text is None and pair is None:
         text, pair = _known_pair(rest)
     if text is None:
         rest = [name for name in rest if name != pair]
-        text = next((found for name in (*TEXT_COLUMNS, *_MORE_TEXT_COLUMNS) if (found := _named(rest, name))), None)
+        known = (*TEXT_COLUMNS, *_MORE_TEXT_COLUMNS)
+        text = next((found for name in known if (found := named_column(rest, name))), None)
     if text is None:
         # Where predictions are wanted, a column of labels may stand beside the text.
         rest = rest if labels else [name for name in rest if name.lower() not in LABEL_COLUMNS]
         wordy = [name for name in rest if any(is_wordy(row.values.get(name)) for row in sample)]
         if len(wordy) != 1:
-            raise _unknown_column(path, "text", options.text, names)
+            raise unknown_column(path, "text", options.text, names)
         text = wordy[0]
     return Columns(text, pair, label)
 
 
-def _rows(path: Path, config: TableConfig, options: OptionNames) -> Iterator[TableRow]:
-    """The rows of a table; another encoding than the one it is read in is asked for by its option."""
+def open_rows(path: Path, config: TableConfig, options: OptionNames, *, as_written: bool = False) -> Iterator[TableRow]:
+    """The rows of a table, one at a time, as `table_rows` gives them.
+
+    Raises:
+        InputError: as `table_rows`; another encoding than the one it is read in is asked for by its option.
+    """
     try:
-        yield from table_rows(path, config.encoding)
+        yield from table_rows(path, config.encoding, as_written=as_written)
     except NotUtf8 as error:
         do = f"Name the file's encoding with {options.encoding}, for example latin-1."
         raise InputError(error.rule, error.received, do) from None
 
 
-def _label_column(path: Path, names: list[str], config: TableConfig, options: OptionNames) -> str:
+def _label_column(
+    path: Path, names: list[str], config: TableConfig, options: OptionNames, label_columns: Sequence[str]
+) -> str:
     if config.label is not None:
         return config.label
     rest = [name for name in names if name not in (config.text, config.pair)]
-    found = next((found for name in LABEL_COLUMNS if (found := _named(rest, name))), None)
+    found = next((found for name in label_columns if (found := named_column(rest, name))), None)
     if found is not None:
         return found
     others = [name for name in rest if name.lower() not in TEXT_COLUMNS]
     if len(names) == (2 if config.pair is None else 3) and len(others) == 1:
         return others[0]
-    raise _unknown_column(path, "label", options.label, names)
+    raise unknown_column(path, "label", options.label, names)
 
 
-def _named(names: Sequence[str], wanted: str) -> str | None:
+def named_column(names: Sequence[str], wanted: str) -> str | None:
     """The column of this name, in whatever case it is written."""
     return next((name for name in names if name.lower() == wanted), None)
 
 
 def _known_pair(names: Sequence[str]) -> tuple[str | None, str | None]:
     for first, second in PAIR_COLUMNS:
-        text, pair = _named(names, first), _named(names, second)
+        text, pair = named_column(names, first), named_column(names, second)
         if text is not None and pair is not None:
             return text, pair
     return None, None
 
 
-def _is_blank(values: dict[str, Any], name: str) -> bool:
+def is_blank(values: dict[str, Any], name: str) -> bool:
+    """Whether a row has nothing in a column, or white space alone."""
     value = values.get(name)
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _text(path: Path, row: TableRow, name: str, options: OptionNames) -> str:
+def cell_text(path: Path, row: TableRow, name: str, options: OptionNames) -> str:
+    """The text that a row has in a column.
+
+    Raises:
+        InputError: for nothing, white space alone, something else than text, or half a character.
+    """
     value = row.values.get(name)
     if not isinstance(value, str) and value is not None:
         raise InputError(
@@ -256,7 +343,8 @@ def _text(path: Path, row: TableRow, name: str, options: OptionNames) -> str:
     return value
 
 
-def _missing_column(path: Path, option: str, name: str, names: Sequence[str]) -> InputError:
+def missing_column(path: Path, option: str, name: str, names: Sequence[str]) -> InputError:
+    """The error for a column that was named by an option and is none of the file's."""
     near = near_match(name, names)
     return InputError(
         f"{option} must be one of the file's columns: {', '.join(names)}",
@@ -265,7 +353,8 @@ def _missing_column(path: Path, option: str, name: str, names: Sequence[str]) ->
     )
 
 
-def _unknown_column(path: Path, what: str, option: str, names: Sequence[str]) -> InputError:
+def unknown_column(path: Path, what: str, option: str, names: Sequence[str]) -> InputError:
+    """The error for a column that is needed, was not named and cannot be told."""
     header = " Is the first line the header?" if file_kind(path).layout in ("csv", "tsv") else ""
     return InputError(
         f"The column that holds the {what} must be known",

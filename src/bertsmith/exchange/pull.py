@@ -11,6 +11,7 @@ from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
 from bertsmith.exchange.hub_errors import FETCH_ONCE, Fetching, HubSilent, hub_errors
 from bertsmith.folders.model_folder import CARD, CONFIG
+from bertsmith.folders.sentence_transformers import SENTENCE_FILES
 from bertsmith.folders.tensors import HEADS, WEIGHTS, shards_of
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import sha256
@@ -19,6 +20,7 @@ BESIDE_WEIGHTS = (
     *(CONFIG, CARD, HEADS),
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "bpe.codes", "spiece.model", "sentencepiece.bpe.model"),
+    *SENTENCE_FILES,
 )
 """What is read of a model beside its weights; a file among these that is of another model does harm."""
 _OLD_WEIGHTS = "pytorch_model.bin"

@@ -4,10 +4,16 @@ from typing import Any
 
 from bertsmith.folders.formats import Format, format_of, named_format, published_class
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import Dropout, EncoderConfig, HeadsConfig, ModelConfig
+from bertsmith.model.config import Dropout, EncoderConfig, HeadsConfig, ModelConfig, TaskName, has_labels
 
 OWN_SECTION = "bertsmith"
 """Key of `config.json` under which stands what the Hugging Face classes have no field for."""
+PROBLEM_TYPES: dict[TaskName, str] = {
+    "classify": "single_label_classification",
+    "multilabel": "multi_label_classification",
+    "regress": "regression",
+}
+"""What a class of whole texts is used for, as its `problem_type` says."""
 
 
 def architecture(config: ModelConfig) -> str | None:
@@ -30,12 +36,12 @@ def to_json(config: ModelConfig) -> dict[str, Any]:
             "dropout": config.encoder.dropout.model_dump(),
         },
     }
-    if heads.labels:
-        values |= {
-            "id2label": {str(number): label for number, label in enumerate(heads.labels)},
-            "label2id": {label: number for number, label in enumerate(heads.labels)},
-            "problem_type": "single_label_classification",
-        }
+    # One output without a name would be two in the reference, had it no name at all.
+    if labels := ("LABEL_0",) if heads.task == "regress" else heads.labels:
+        values["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        values["label2id"] = {label: number for number, label in enumerate(labels)}
+    if heads.task in PROBLEM_TYPES:
+        values["problem_type"] = PROBLEM_TYPES[heads.task]
     return values
 
 
@@ -58,22 +64,36 @@ def _no_object(key: str, found: object, where: str) -> InputError:
     return InputError(f"{key} must be an object", f"{found!r} in {where}", "Fetch or write the file anew.")
 
 
+def written_heads(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """What bertsmith wrote of the heads, labels aside; empty in a `config.json` from elsewhere.
+
+    Raises:
+        InputError: if something else stands there.
+    """
+    own = own_section(values, where).get("heads") or {}
+    if own and "task" not in own and values.get("problem_type") == PROBLEM_TYPES["classify"]:
+        # Folders of the first versions name no task: what had labels was a classifier.
+        return own | {"task": "classify"}
+    return own
+
+
 def written_config(values: dict[str, Any], where: str) -> ModelConfig | None:
     """A model's config out of `config.json` alone; None where bertsmith did not write the file.
 
     Raises:
         InputError: for what is not known here, or contradicts itself.
     """
-    if not (own := own_section(values, where).get("heads")):
+    if not (own := written_heads(values, where)):
         return None
     named = values.get("id2label") or {}
-    labels = labels_of(values, len(named) if isinstance(named, dict) else 0, where)
-    heads = HeadsConfig.parse({**own, "labels": ()}, where=where).model_copy(update={"labels": labels})
+    count = len(named) if isinstance(named, dict) else 0
+    labels = labels_of(values, count, where) if has_labels(own.get("task")) else ()
+    heads = HeadsConfig.parse({**own, "labels": labels}, where=where)
     return ModelConfig.parse({"encoder": encoder_from_json(values, where), "heads": heads}, where=where)
 
 
 def labels_of(values: dict[str, Any], count: int, where: str) -> tuple[str, ...]:
-    """Names of a classifier's labels in the order of its outputs; numbered where the file has no names of its own.
+    """Names of a head's outputs in their order; numbered where the file has no names of its own.
 
     Raises:
         InputError: if `id2label` names others than each of them.

@@ -8,14 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertsmith.folders.config_json import OWN_SECTION, architecture, encoder_from_json, labels_of, own_section, to_json
+from bertsmith.folders.config_json import OWN_SECTION, encoder_from_json, own_section, to_json
 from bertsmith.folders.formats import Format, Names, format_of, named_format, published_class
 from bertsmith.folders.offer import lies_apart
+from bertsmith.folders.sentence_transformers import embedding_heads, read_sentence_modules, write_sentence_modules
+from bertsmith.folders.stored_heads import own_heads, shown_heads
 from bertsmith.folders.stored_weights import StoredWeights
 from bertsmith.folders.tensors import HEADS, WEIGHTS, write_tensors
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_json
-from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, empty_model
+from bertsmith.model import Model, ModelConfig, empty_model, meta_model
 from bertsmith.model.attention import AttentionKind
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -23,7 +25,6 @@ CONFIG = "config.json"
 CARD = "README.md"
 OLD_CONFIGS = ("bert_config.json", "albert_config.json")
 """Names that the config had in Google's releases and the first PyTorch folders."""
-_CLASSIFIER_OUTPUT = "classifier.output.weight"
 _MOST_SHOWN = 8
 
 
@@ -53,11 +54,11 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     has_heads = published not in (None, own.encoder_class)
     names = own.names(config, own.prefix if has_heads else "")
     weights: dict[str, Tensor] = {}
-    own_heads: dict[str, Tensor] = {}
+    apart: dict[str, Tensor] = {}
     for ours, tensor in model.state_dict().items():
         value = tensor.detach().to("cpu", torch.float32)
         if lies_apart(ours, config):
-            own_heads[ours] = value.contiguous()
+            apart[ours] = value.contiguous()
             continue
         theirs = names.get(ours, (ours,))
         for name, part in zip(theirs, value.chunk(len(theirs)), strict=True):
@@ -66,10 +67,15 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
         # Untied, the reference class reads the bias under the projection's own name.
         weights[own.projection_bias] = weights[own.bias].clone()
     write_tensors(folder / WEIGHTS, weights)
-    if own_heads:
-        write_tensors(folder / HEADS, own_heads)
+    if apart:
+        write_tensors(folder / HEADS, apart)
     write_json(folder / CONFIG, to_json(config))
-    tokenizer.save(folder, max_length=config.encoder.num_positions)
+    length = config.encoder.num_positions
+    if config.heads.task == "embed":
+        write_sentence_modules(folder, config)
+        # What an embedder sees of a longer text is part of what it is.
+        length = min(length, tokenizer.model_max_length or length)
+    tokenizer.save(folder, max_length=length)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -97,8 +103,14 @@ def _config_path(folder: Path) -> Path:
     return next(there, folder / CONFIG)
 
 
-def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel:
+def read_model(folder: Path, *, attention: AttentionKind = "fused", weights: bool = True) -> ReadModel:
     """Open a model folder, from here or from elsewhere.
+
+    Args:
+        folder: the folder.
+        attention: which attention the model computes with.
+        weights: whether the weights are read. Where not, config.json and the names and shapes of the weights tell which
+            model it is, and the model that is given has shapes and no memory.
 
     Raises:
         InputError: if the family is not known here, encoder weights are missing, or sizes contradict the config.
@@ -107,14 +119,17 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
     path = _config_path(folder)
     where = str(path)
     encoder = encoder_from_json(values, where)
-    stored = StoredWeights.of(folder, format_of(values, where))
-    heads = _own_heads(values, encoder, stored, where)
+    stored = StoredWeights.of(folder, format_of(values, where), shapes_only=not weights)
+    heads = own_heads(values, encoder, stored, where)
     has_own = heads is not None
     if heads is None:
-        stored, heads = replace(stored, own_heads={}), _shown_heads(values, encoder, stored, where)
+        stored, heads = replace(stored, own_heads={}), shown_heads(values, encoder, stored, where)
+    modules = read_sentence_modules(folder)
+    heads = embedding_heads(heads, modules)
     config = ModelConfig.parse({"encoder": encoder, "heads": heads}, where=where)
-    _refuse_disagreeing_ties(config, stored)
-    model = empty_model(config, attention=attention).eval()
+    if weights:
+        _refuse_disagreeing_ties(config, stored)
+    model = (empty_model if weights else meta_model)(config, attention=attention).eval()
     names = stored.names(config)
     bias = stored.format.projection_bias
     if bias in stored.tensors:
@@ -123,6 +138,8 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused") -> ReadModel
     notes = _notes_on_family(values, stored.format, path.name)
     if not has_own and own_section(values, where).get("heads"):
         notes.append(f"heads that {CONFIG} tells of under {OWN_SECTION} are not here: read as its architectures say")
+    if modules is not None and modules.foreign is not None and heads.task_head is None:
+        notes.append(f"sentence-transformers' folder with {modules.foreign}: read as its encoder alone")
     return ReadModel(model, (*notes, *stored.notes, *_fill(model, names, stored)), stored.differences)
 
 
@@ -143,7 +160,9 @@ def read_tokenizer(folder: Path, *, vocab_size: int) -> Tokenizer:
     """
     tokenizer = Tokenizer.from_folder(folder)
     refuse_larger_tokenizer(tokenizer, vocab_size)
-    return tokenizer
+    modules = read_sentence_modules(folder)
+    # Its length counts over the tokenizer's own, there as here.
+    return tokenizer if modules is None or modules.max_length is None else tokenizer.with_max_length(modules.max_length)
 
 
 def refuse_larger_tokenizer(tokenizer: Tokenizer, vocab_size: int) -> None:
@@ -161,58 +180,6 @@ def _candidates(folder: Path) -> str:
         return ""
     found = sorted(path.parent.relative_to(folder).as_posix() for path in folder.glob(f"*/{CONFIG}"))
     return f" Below it there is: {', '.join(found[:_MOST_SHOWN])}" if found else ""
-
-
-def _own_heads(values: dict[str, Any], encoder: EncoderConfig, stored: StoredWeights, where: str) -> HeadsConfig | None:
-    """The heads that bertsmith wrote; None if it wrote none, or another program has put others in their place since."""
-    own = own_section(values, where).get("heads") or {}
-    if not own:
-        return None
-    labels = _labels(values, stored, where)
-    apart = stored.own_heads.get(_CLASSIFIER_OUTPUT)
-    if not labels and apart is not None and values.get("id2label"):
-        labels = labels_of(values, len(apart), where)
-    heads = HeadsConfig.parse({**own, "labels": ()}, where=where).model_copy(update={"labels": labels})
-    try:
-        config = ModelConfig(encoder=encoder, heads=heads)
-    except ValueError:
-        return None
-    name = architecture(config)
-    if values.get("architectures") not in (None, [] if name is None else [name]):
-        return None
-    # The plain encoder's class leaves our own heads behind when it saves a folder anew.
-    left_behind = published_class(config) is None and not stored.own_heads and name is not None
-    return None if left_behind else heads
-
-
-def _shown_heads(values: dict[str, Any], encoder: EncoderConfig, stored: StoredWeights, where: str) -> HeadsConfig:
-    """The heads that the weights of a folder from elsewhere show."""
-    names = stored.names(ModelConfig(encoder=encoder, heads=HeadsConfig(masked_language_model=False)))
-
-    def has(ours: str) -> bool:
-        return all(name in stored.tensors for name in names.get(ours, (ours,)))
-
-    labels = _labels(values, stored, where)
-    shown = {
-        "masked_language_model": has("masked_language_model.bias") or stored.format.projection_bias in stored.tensors,
-        "tie_embeddings": values.get("tie_word_embeddings", True),
-        "pooler": has("pooler.dense.weight"),
-        "next_sentence": has("pooler.dense.weight") and has("next_sentence.weight"),
-        "sentence_order": has("pooler.dense.weight") and has("sentence_order.weight"),
-        "labels": labels,
-        "classifier_dropout": stored.format.classifier_dropout(values),
-        "classifier_input": "mean" if values.get("classifier_pooling") == "mean" and labels else "first",
-    }
-    return HeadsConfig.parse(shown, where=where)
-
-
-def _labels(values: dict[str, Any], stored: StoredWeights, where: str) -> tuple[str, ...]:
-    """Names of the labels of a classifier that gives one of several to a whole text; none if the folder has none."""
-    whole_text = any(name.endswith("ForSequenceClassification") for name in values.get("architectures") or [])
-    if not whole_text or values.get("problem_type") not in (None, "single_label_classification"):
-        return ()
-    output = stored.tensors.get(stored.format.classifier_output)
-    return () if output is None or len(output) < 2 else labels_of(values, len(output), where)
 
 
 def _refuse_disagreeing_ties(config: ModelConfig, stored: StoredWeights) -> None:

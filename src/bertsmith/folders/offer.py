@@ -3,10 +3,19 @@
 from dataclasses import dataclass
 
 from bertsmith.folders.formats import named_format, published_class
-from bertsmith.model.config import ModelConfig
+from bertsmith.model.config import ModelConfig, TaskName
 
 _OTHERS = "transformers"
+_EMBEDDERS = "sentence-transformers"
 _OURS = "bertsmith"
+_PIPELINES: dict[TaskName, str] = {
+    "classify": "text-classification",
+    "multilabel": "text-classification",
+    "regress": "text-classification",
+    "choose": "multiple-choice",
+    "tag": "token-classification",
+    "answer": "question-answering",
+}
 
 
 @dataclass(frozen=True)
@@ -14,7 +23,8 @@ class Offer:
     """What the Hub's page of a model says about its use.
 
     Attributes:
-        library: the program that computes all of it: transformers where a class there does, else bertsmith.
+        library: the program that computes all of it: transformers where a class there does, sentence-transformers for
+            embeddings out of an encoder that transformers has, else bertsmith.
         pipeline: the Hub's name for what it does.
         keeps_apart: whether some of its weights lie in a file that other programs don't read.
     """
@@ -26,9 +36,12 @@ class Offer:
 
 def offer_of(config: ModelConfig) -> Offer:
     """What a model is offered for."""
-    published = published_class(config)
-    library = _OURS if published is None else _OTHERS
-    return Offer(library, _pipeline(config), any(lies_apart(f"{part}.", config) for part in _parts(config)))
+    if config.heads.task == "embed" and named_format(config).encoder_class:
+        library = _EMBEDDERS
+    else:
+        library = _OURS if published_class(config) is None else _OTHERS
+    pipeline = "sentence-similarity" if library == _EMBEDDERS else _pipeline(config)
+    return Offer(library, pipeline, any(lies_apart(f"{part}.", config) for part in _parts(config)))
 
 
 def lies_apart(name: str, config: ModelConfig) -> bool:
@@ -52,15 +65,17 @@ def _parts(config: ModelConfig) -> list[str]:
         "masked_language_model": heads.masked_language_model,
         "next_sentence": heads.next_sentence,
         "sentence_order": heads.sentence_order,
-        "classifier": bool(heads.labels),
     }
-    return [name for name, is_there in there.items() if is_there]
+    parts = [name for name, is_there in there.items() if is_there]
+    return parts if heads.task_head is None else [*parts, heads.task_head]
 
 
 def _pipeline(config: ModelConfig) -> str:
     encoder, heads = config.encoder, config.heads
-    if heads.labels:
-        return "text-classification"
+    if heads.task in _PIPELINES:
+        return _PIPELINES[heads.task]
+    if heads.task == "embed":
+        return "feature-extraction"
     # An ELMo's head scores what follows on either side, and neither fills a mask nor writes on.
     if not heads.masked_language_model or encoder.family == "elmo":
         return "feature-extraction"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from bertsmith.folders.formats import Format, Names
+from bertsmith.folders.offer import lies_apart
 from bertsmith.folders.tensors import HEADS, read_tensor_file, read_tensors
 from bertsmith.model import ModelConfig
 
@@ -36,23 +37,35 @@ class StoredWeights:
     differences: tuple[str, ...]
 
     @classmethod
-    def of(cls, folder: Path, own: Format) -> "StoredWeights":
-        """Read the weights of a folder.
+    def of(cls, folder: Path, own: Format, *, shapes_only: bool = False) -> "StoredWeights":
+        """Read the weights of a folder, or their names, shapes and types alone.
 
         Raises:
             InputError: if there are none, or a file is damaged.
         """
-        found = read_tensors(folder)
+        found = read_tensors(folder, shapes_only=shapes_only)
         tensors = {_modern_name(name): value for name, value in found.items()}
         old = sum(name not in found for name in tensors)
         notes = (f"{old} weights have old names (gamma, beta): read as weight and bias",) if old else ()
-        own_heads = read_tensor_file(folder / HEADS) if (folder / HEADS).is_file() else {}
+        has_own = (folder / HEADS).is_file()
+        own_heads = read_tensor_file(folder / HEADS, shapes_only=shapes_only) if has_own else {}
         prefix = own.prefix if f"{own.prefix}{own.token_embedding}" in tensors else ""
         return cls(folder, own, prefix, tensors, own_heads, notes, tuple(_differences(found)))
 
     def names(self, config: ModelConfig) -> Names:
         """Our names of a model's weights, and theirs in this folder."""
         return self.format.names(config, self.prefix)
+
+    def published(self, ours: str, config: ModelConfig) -> Tensor | None:
+        """A weight of a model among those that every program reads; None if it isn't there, or only parts of it."""
+        names = self.names(config).get(ours, (ours,))
+        if not all(name in self.tensors for name in names):
+            return None
+        return self.tensors[names[0]] if len(names) == 1 else torch.cat([self.tensors[name] for name in names])
+
+    def find(self, ours: str, config: ModelConfig) -> Tensor | None:
+        """A weight of a model where bertsmith puts it; None if it isn't there."""
+        return self.own_heads.get(ours) if lies_apart(ours, config) else self.published(ours, config)
 
 
 def _modern_name(name: str) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import re
+import zipfile
 from pathlib import Path, PureWindowsPath
 
 import torch
@@ -51,19 +52,23 @@ def has_tensors(folder: Path) -> bool:
     return any((folder / name).is_file() or (folder / f"{name}.index.json").is_file() for name in names)
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
+def read_tensors(folder: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
     """All weights of a model folder, by the names they have there.
+
+    Args:
+        folder: the folder.
+        shapes_only: give tensors without memory, on torch's device `meta`, and leave the values unread.
 
     Raises:
         InputError: if there are none, or a file is damaged, or an old one holds more than tensors.
     """
     for name in (WEIGHTS, _OLD_WEIGHTS):
         if (folder / name).is_file():
-            return read_tensor_file(folder / name)
+            return read_tensor_file(folder / name, shapes_only=shapes_only)
         if (index := folder / f"{name}.index.json").is_file():
             merged: dict[str, Tensor] = {}
             for shard in shards_of(index):
-                merged |= read_tensor_file(folder / shard)
+                merged |= read_tensor_file(folder / shard, shapes_only=shapes_only)
             return merged
     raise InputError(
         f"A model folder holds {WEIGHTS}",
@@ -92,17 +97,23 @@ def shards_of(index: Path) -> list[str]:
     return shards
 
 
-def read_tensor_file(path: Path) -> dict[str, Tensor]:
-    """The weights in one file.
+def read_tensor_file(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
+    """The weights in one file, or tensors of their shapes and types.
 
     Raises:
         InputError: if it is missing or damaged, or an old one holds more than tensors.
     """
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-        return {name: value for name, value in loaded.items() if isinstance(value, Tensor)}
+            tensors = load_file(path)
+        else:
+            # A file from before 2020 is no archive and cannot be mapped.
+            loaded = torch.load(
+                path, map_location="cpu", weights_only=True, mmap=shapes_only and zipfile.is_zipfile(path)
+            )
+            tensors = {name: value for name, value in loaded.items() if isinstance(value, Tensor)}
+        # Files are mapped, so values that nobody looks at stay on disk.
+        return {name: value.to("meta") for name, value in tensors.items()} if shapes_only else tensors
     except FileNotFoundError:
         raise InputError(
             "Every shard that the index names must be there", f"no {path}", "Fetch the folder anew."

@@ -9,8 +9,9 @@ from torch import Tensor
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluating
 from bertsmith.inference.running import TokenWindow, token_budget_batches
-from bertsmith.model.heads import Model, mean_tokens
+from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
+from bertsmith.model.pooling import mean_tokens
 from bertsmith.model.recurrent import RecurrentEncoder
 
 

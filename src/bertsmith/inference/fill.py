@@ -17,7 +17,8 @@ from bertsmith.model.heads import Model
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-_HUB_MASK = "[MASK]"
+HUB_MASK = "[MASK]"
+"""How a mask may be written whatever the tokenizer's own mask token is."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,11 @@ class FillPredictor:
 
     def prepare(self, text: str) -> list[_MaskRequest]:
         """The window around each mask of a text."""
-        text = text.replace(_HUB_MASK, self._mask)
+        text = text.replace(HUB_MASK, self._mask)
         encoding = self._tokenizer.encode(text, mask_is_special=True)
         positions = np.flatnonzero(encoding.token_ids == self._tokenizer.mask_id)
         if not len(positions):
-            raise InputError(f"The text must hold a mask, {_HUB_MASK}", f"“{_shortened(text)}”", "Put one into it.")
+            raise InputError(f"The text must hold a mask, {HUB_MASK}", f"“{_shortened(text)}”", "Put one into it.")
         spans = [(start, start + len(self._mask)) for start in _occurrences(text, self._mask)]
         requests: list[_MaskRequest] = []
         for index, position in enumerate(positions):

@@ -11,8 +11,9 @@ from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import random_stream
-from bertsmith.model.heads import Model, VocabularyHead
+from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
+from bertsmith.model.pretraining_heads import VocabularyHead
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 

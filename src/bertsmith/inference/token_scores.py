@@ -12,7 +12,8 @@ from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.generate import causal_head
 from bertsmith.inference.running import TokenWindow, token_budget_batches
-from bertsmith.model.heads import Model, VocabularyHead
+from bertsmith.model.heads import Model
+from bertsmith.model.pretraining_heads import VocabularyHead
 
 Places = Sequence[Int[np.ndarray, " _"]]
 """For each window, the places of the tokens that are asked for: neither its first nor its last."""

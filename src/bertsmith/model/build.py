@@ -8,8 +8,9 @@ from torch import nn
 from bertsmith.model.attention import AttentionKind
 from bertsmith.model.config import ModelConfig
 from bertsmith.model.encoder import Encoder
-from bertsmith.model.heads import Model, VocabularyHead
+from bertsmith.model.heads import Model
 from bertsmith.model.layer import PreNormLayer
+from bertsmith.model.pretraining_heads import VocabularyHead
 from bertsmith.model.recurrent import RecurrentEncoder, initialise_lstm
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from bertsmith.model.attention import AttentionKind
+from bertsmith.model.attention import AttentionKind, RecordingSelfAttention
 from bertsmith.model.config import EncoderConfig
 from bertsmith.model.layer import PostNormLayer, PreNormLayer, norm
 from bertsmith.model.packed import PackedTokens
@@ -135,14 +135,40 @@ class Encoder(PackedEncoder):
             hidden = following
         yield self.final_norm(hidden)
 
+    def attention_weights(
+        self, packed: PackedTokens
+    ) -> Iterator[list[Float[Tensor, "sequences heads longest longest"]]]:
+        """The attention weights of each layer in turn, one block for each group of sequences in the layout.
+
+        A layer that serves several times gives the weights of every call.
+
+        Raises:
+            ValueError: if the attention is of a kind that keeps no weights.
+        """
+        for layer in self.layers:
+            if not isinstance(layer.attention, RecordingSelfAttention):
+                raise ValueError(
+                    "Attention weights need an encoder that keeps them. Received: one with fused attention. "
+                    'Build it with attention="recording".'
+                )
+        return self._recorded(packed)
+
+    def _recorded(self, packed: PackedTokens) -> Iterator[list[Tensor]]:
+        for layer, _ in zip(self._calls, self._residual_stream(packed), strict=True):
+            yield layer.attention.recorded  # pyright: ignore[reportReturnType]
+
+    @property
+    def _calls(self) -> list[nn.Module]:
+        """The layers in the order in which they are called."""
+        served = self.config.num_hidden_layers // len(self.layers)
+        return [layer for layer in self.layers for _ in range(served)]
+
     def _residual_stream(self, packed: PackedTokens) -> Iterator[Tensor]:
         hidden = self.embeddings(packed)
         rotations = self.rotations(packed.position_ids)
-        served = self.config.num_hidden_layers // len(self.layers)
-        for layer in self.layers:
-            for _ in range(served):
-                hidden = self._run(layer, hidden, packed.layout, rotations[layer.rotation_index])
-                yield hidden
+        for layer in self._calls:
+            hidden = self._run(layer, hidden, packed.layout, rotations[layer.rotation_index])
+            yield hidden
 
 
 def _own_layers(config: EncoderConfig, attention: AttentionKind) -> Iterator[nn.Module]:

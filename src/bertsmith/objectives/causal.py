@@ -7,8 +7,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from bertsmith.batches.batch import IGNORED, Batch
-from bertsmith.model.heads import Model, VocabularyHead
+from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
+from bertsmith.model.pretraining_heads import VocabularyHead
 from bertsmith.objectives.report import Counts, LossReport
 from bertsmith.objectives.vocabulary_loss import vocabulary_loss
 

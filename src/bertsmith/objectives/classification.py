@@ -14,9 +14,11 @@ from torch.nn import functional
 from bertsmith.batches.batch import Batch
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
+from bertsmith.objectives.calibration import top_label_calibration_error
 from bertsmith.objectives.report import Counts, LossReport
 
 TERM = "classify"
+_SMALLEST = np.finfo(np.float64).tiny
 _NOTHING: Any = 0
 """A score whose denominator is empty. (scikit-learn's annotations know only the words for it.)"""
 
@@ -58,28 +60,36 @@ def class_logits(model: Model, packed: PackedTokens) -> Float[Tensor, "sequences
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
+def class_probabilities(logits: Float[np.ndarray, "*rows labels"]) -> Float[np.ndarray, "*rows labels"]:
+    """Probability of each class, in double precision."""
+    exponentials = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
 def classification_scores(
-    log_probabilities: Float[np.ndarray, "rows labels"], truth: Int[np.ndarray, " rows"]
+    probabilities: Float[np.ndarray, "rows labels"], truth: Int[np.ndarray, " rows"]
 ) -> dict[str, float]:
     """How well classes were told.
 
     Returns:
         ``loss`` in nats; ``accuracy``; ``macro_f1``, the mean over the classes that stand in the truth or were
-        predicted; ``matthews``, Matthews' correlation coefficient, 0 where it is not defined.
+        predicted; ``matthews``, Matthews' correlation coefficient, 0 where it is not defined; ``calibration_error``,
+        how far the probability of the likeliest class is from how often it is right.
     """
     from sklearn import metrics  # It takes a second to load, and only this needs it.
 
-    predicted = log_probabilities.argmax(1)
+    predicted = probabilities.argmax(1)
     rows = np.arange(len(truth))
     with warnings.catch_warnings():
         # Where all rows are of one class and were taken for it, the coefficient is 0, and there is nothing to warn of.
         warnings.simplefilter("ignore", UserWarning)
         matthews = metrics.matthews_corrcoef(truth, predicted)
     return {
-        "loss": float(-log_probabilities[rows, truth].mean(dtype=np.float64)),
+        "loss": float(-np.log(np.maximum(probabilities[rows, truth], _SMALLEST)).mean()),
         "accuracy": float(metrics.accuracy_score(truth, predicted)),
         "macro_f1": float(metrics.f1_score(truth, predicted, average="macro", zero_division=_NOTHING)),
         "matthews": float(matthews),
+        "calibration_error": top_label_calibration_error(probabilities, truth),
     }
 
 

@@ -1,9 +1,9 @@
-"""Evaluating a model on what it was trained to do: a language model on text, a classifier on labelled rows."""
+"""Evaluating a model on what it was trained to do: a language model on text, a fine-tuned one on rows of its task."""
 
 from pathlib import Path
 
 from bertsmith.examples.task_tables import TableConfig
-from bertsmith.recipes.finetuning.evaluate import evaluate_classifier
+from bertsmith.recipes.finetuning.evaluate import evaluate_task
 from bertsmith.recipes.predict import model_folder_of, open_model
 from bertsmith.recipes.pretraining.evaluate import evaluate_language_model
 from bertsmith.recipes.results import Report
@@ -23,15 +23,15 @@ def evaluate_run(
     """Evaluate what a model does.
 
     A masked language model: loss, accuracy and perplexity on text, 15 % of it hidden by a fixed draw. A causal one or
-    an ELMo: the same of every next token, and for the ELMo of every one before too. A classifier:
-    accuracy, macro F1, Matthews' coefficient, each class, the confusion counts and the worst errors, on labelled rows.
+    an ELMo: the same of every next token, and for the ELMo of every one before too. A fine-tuned
+    model: the scores of its task, each class, the confusion counts and the worst errors, on labelled rows.
 
     Args:
         folder: a model folder or a run.
-        source: a text file or folder, or a prepared corpus, whose validation part is then used; for a classifier, a
-            file of rows.
-        max_length: tokens of a sequence; the model's positions, 512 at most, where not given. For a classifier, what
-            it was trained with.
+        source: a text file or folder, or a prepared corpus, whose validation part is then used; for a fine-tuned
+            model, a file of rows.
+        max_length: tokens of a sequence; the model's positions, 512 at most, where not given. For a fine-tuned
+            model, what it was trained with.
         text: how text files are read.
         table: how a file of labelled rows is read.
         device: where it runs.
@@ -43,6 +43,6 @@ def evaluate_run(
     path = model_folder_of(folder)
     opened = open_model(path, device=device, precision=precision)
     model, _, _ = opened
-    if model.classifier is not None:
-        return evaluate_classifier(path, source, opened, max_length=max_length, table=table)
+    if model.config.heads.task is not None:
+        return evaluate_task(path, source, opened, max_length=max_length, table=table)
     return evaluate_language_model(path, source, opened, max_length=max_length, text=text)

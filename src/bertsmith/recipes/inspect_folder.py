@@ -82,7 +82,9 @@ def _model_info(path: Path) -> dict[str, Any]:
             ("masked language model", heads.masked_language_model),
             ("next sentence", heads.next_sentence),
             ("sentence order", heads.sentence_order),
-            ("classifier", bool(heads.labels)),
+            ("classifier", heads.task_head == "classifier"),
+            ("token classifier", heads.task_head == "token_classifier"),
+            ("answer spans", heads.task_head == "spans"),
             ("pooler", heads.pooler),
         )
         if there
@@ -101,6 +103,7 @@ def _model_info(path: Path) -> dict[str, Any]:
         "heads": own,
         "vocabulary_head": f"{heads.mlm_head}, reading {heads.mlm_head_input}" if heads.masked_language_model else None,
         "opens_in_transformers": _opens_elsewhere(read.model.config),
+        "task": heads.task,
         "labels": list(heads.labels),
         "notes": list(read.notes),
     }

@@ -9,7 +9,7 @@ from bertsmith.folders.tensors import has_tensors
 from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.model import PRESETS, EncoderConfig, HeadsConfig, ModelConfig, preset
 from bertsmith.planning.parameters import PUBLISHED, count_parameters
-from bertsmith.recipes.pretraining.start_model import config_file
+from bertsmith.recipes.pretraining.start_encoder import config_file
 
 _DEFAULT_VOCABULARY = 32_000
 
@@ -73,14 +73,15 @@ def plan(model: str | Path = "bert-toy", *, vocab_size: int | None = None) -> Pl
 
 
 def _described(path: Path, vocab_size: int | None) -> ModelConfig:
-    """The model of a file or a folder. Which heads a folder has, its weights tell, so these are read."""
+    """The model of a file or a folder. Which heads a folder has, the names of its weights tell."""
     if not path.exists():
         raise unknown_name("--model must be a preset, a config.json or a model folder; a preset", str(path), PRESETS)
     values = read_config(path) if path.is_dir() else config_file(path)
     encoder = encoder_from_json({"vocab_size": _DEFAULT_VOCABULARY, **values}, str(path))
     if encoder.family == "elmo":
         raise InputError("plan counts transformer encoders", f"an ELMo in {path}", "Use bertsmith info.")
-    config = read_model(path).model.config if path.is_dir() and has_tensors(path) else _pretrained(encoder)
+    has_weights = path.is_dir() and has_tensors(path)
+    config = read_model(path, weights=False).model.config if has_weights else _pretrained(encoder)
     if vocab_size is None:
         return config
     return config.model_copy(update={"encoder": config.encoder.model_copy(update={"vocab_size": vocab_size})})

@@ -1,13 +1,16 @@
 """Opening a model folder to use it."""
 
 from pathlib import Path
+from typing import Any
 
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.folders.model_folder import read_model, read_tokenizer
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.classify import ClassifyPredictor
+from bertsmith.inference.answer import AnswerPredictor
 from bertsmith.inference.fill import FillPredictor
+from bertsmith.inference.predictor import Predictor
 from bertsmith.model.heads import Model
+from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.reports.comparison import KINDS
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -49,7 +52,9 @@ def open_model(folder: str | Path, *, device: str = "auto", precision: str = "au
     return model, read_tokenizer(path, vocab_size=model.config.encoder.vocab_size), chosen
 
 
-def load(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> FillPredictor | ClassifyPredictor:
+def load(
+    folder: str | Path, *, device: str = "auto", precision: str = "auto"
+) -> FillPredictor | Predictor[Any, Any, Any]:
     """The predictor that fits a model folder, or the finished model of a run.
 
     Args:
@@ -61,8 +66,10 @@ def load(folder: str | Path, *, device: str = "auto", precision: str = "auto") -
         InputError: if it is no such folder, or its model has no head to predict with.
     """
     model, tokenizer, chosen = open_model(folder, device=device, precision=precision)
-    kind = ClassifyPredictor if model.classifier is not None else FillPredictor
-    return kind(model, tokenizer, chosen)
+    task = model.config.heads.task
+    if task is None:
+        return FillPredictor(model, tokenizer, chosen)
+    return TASKS[task].predictor(model, tokenizer, chosen)
 
 
 def load_fill(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> FillPredictor:
@@ -70,6 +77,19 @@ def load_fill(folder: str | Path, *, device: str = "auto", precision: str = "aut
     return FillPredictor(*open_model(folder, device=device, precision=precision))
 
 
-def load_classifier(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> ClassifyPredictor:
-    """`load` for classifying; a model of another kind is refused."""
-    return ClassifyPredictor(*open_model(folder, device=device, precision=precision))
+def load_predictor(
+    task: str, folder: str | Path, *, device: str = "auto", precision: str = "auto", top_k: int | None = None
+) -> Predictor[Any, Any, Any]:
+    """`load` for a task; a model that was trained for another is refused.
+
+    Args:
+        task: what is wanted of the model.
+        folder: a model folder or a run folder.
+        device: where it runs.
+        precision: ``auto``, ``fp32`` or ``bf16``.
+        top_k: how many answers answer tells of each question, five where not given; other tasks tell all that they know.
+    """
+    opened = open_model(folder, device=device, precision=precision)
+    if task == "answer" and top_k is not None:
+        return AnswerPredictor(*opened, top_k=top_k)
+    return TASKS[task].predictor(*opened)

@@ -22,6 +22,8 @@ class Run:
     already_finished: bool = False
     evaluation: dict[str, Any] = field(default_factory=dict)
     """Of a fine-tuning, what the last validation found in detail; empty otherwise."""
+    spread: dict[str, float] = field(default_factory=dict)
+    """Of a fine-tuning by several seeds, the standard deviation of each score over them, whose means are `metrics`."""
 
 
 @dataclass(frozen=True)

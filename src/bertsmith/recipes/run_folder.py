@@ -99,6 +99,11 @@ class RunFolder:
         """Whether the run has left its model."""
         return (self.model / MANIFEST).is_file()
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the run has a checkpoint to go on from."""
+        return any(self.checkpoints.glob("step-*"))
+
     def record(self) -> dict[str, Any]:
         """What was decided or found while the run began; empty before."""
         path = self.path / _RUN
@@ -121,6 +126,7 @@ class RunFolder:
             context_free_loss=record.get("context_free_loss"),
             already_finished=already,
             evaluation=json.loads(self.evaluation.read_text(encoding="utf-8")) if has_evaluation else {},
+            spread=record.get("spread", {}),
         )
 
     def write(self, record: dict[str, Any]) -> None:

@@ -31,26 +31,38 @@ def automatic_vocab_size(files: Sequence[Path]) -> int:
     return int(min(max(size // _BYTES_A_PIECE, _SMALLEST_VOCABULARY), _LARGEST_VOCABULARY)) // 64 * 64
 
 
-def new_tokenizer(files: Sequence[Path], text: TextConfig, config: TokenizerConfig) -> Tokenizer:
-    """Train a tokenizer on files; where the config does not say how large, as large as their size suggests."""
+def new_tokenizer(
+    files: Sequence[Path], text: TextConfig, config: TokenizerConfig, *, room: int | None = None
+) -> Tokenizer:
+    """Train a tokenizer on files; where the config does not say how large, as large as their size suggests.
+
+    Args:
+        files: the text.
+        text: how the files are read.
+        config: what to train.
+        room: entries at most that such a size may have, since a model has no more embeddings.
+    """
 
     def texts() -> Iterator[str]:
         return (document.text for document in read_documents(files, text))
 
     if "vocab_size" in config.model_fields_set:
         return train_tokenizer(texts, config)
+    vocab_size = automatic_vocab_size(files) if room is None else min(automatic_vocab_size(files), room)
     try:
-        return train_tokenizer(texts, config.model_copy(update={"vocab_size": automatic_vocab_size(files)}))
+        return train_tokenizer(texts, config.model_copy(update={"vocab_size": vocab_size}))
     except VocabularyTooLarge as error:
         # Nobody asked for a size that the text, short or of few words, cannot fill.
         return train_tokenizer(texts, config.model_copy(update={"vocab_size": error.num_pieces}))
 
 
-def tokenizer_for(files: Sequence[Path], text: TextConfig, config: TokenizerConfig, folder: Path) -> Tokenizer:
-    """The tokenizer that stands in `folder`, or a new one trained on files and written there."""
+def tokenizer_for(
+    files: Sequence[Path], text: TextConfig, config: TokenizerConfig, folder: Path, *, room: int | None = None
+) -> Tokenizer:
+    """The tokenizer that stands in `folder`, or one from `new_tokenizer` written there."""
     if (folder / MANIFEST).is_file():
         return Tokenizer.from_folder(folder)
-    tokenizer = new_tokenizer(files, text, config)
+    tokenizer = new_tokenizer(files, text, config, room=room)
     with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
         tokenizer.save(temporary)
     return tokenizer
@@ -65,7 +77,7 @@ def extended_tokenizer(
         tokenizer: of the model that is adapted.
         files: the domain's text.
         text: how the files are read.
-        count: how many words, those that save the most pieces.
+        count: how many words, those that save the most pieces; fewer where the text has no more.
         folder: where the extended tokenizer belongs.
     """
     if (folder / MANIFEST).is_file():
@@ -125,8 +137,7 @@ def refuse_settings_of_text(
         return
     given = {
         "--tokenizer": tokenizer_folder is not None,
-        "tokenizer": (tokenizer != TokenizerConfig() or "vocab_size" in tokenizer.model_fields_set)
-        and not _was_trained_so(Corpus.open(sources[0]).tokenizer_folder, tokenizer),
+        "tokenizer": bool(_other_settings(Tokenizer.from_folder(Corpus.open(sources[0]).tokenizer_folder), tokenizer)),
         "text": text != TextConfig(),
         "corpus": corpus.recorded != CorpusConfig().recorded,
     }
@@ -139,9 +150,51 @@ def refuse_settings_of_text(
         )
 
 
-def _was_trained_so(folder: Path, config: TokenizerConfig) -> bool:
-    made = Tokenizer.from_folder(folder).config
-    return made is not None and all(getattr(made, name) == getattr(config, name) for name in config.model_fields_set)
+def given_tokenizer(sources: Sequence[str], folder: str | None, config: TokenizerConfig) -> Tokenizer | None:
+    """The tokenizer of a prepared corpus or of the folder that was named; None where one will be trained.
+
+    Raises:
+        InputError: if it cannot be read, or settings of training one stand beside the folder.
+    """
+    if is_corpus(sources[0]):
+        return Tokenizer.from_folder(Corpus.open(sources[0]).tokenizer_folder)
+    if folder is None:
+        return None
+    tokenizer = Tokenizer.from_folder(folder)
+    refuse_settings_of_tokenizer(tokenizer, config, brought_by=f"--tokenizer {folder}")
+    return tokenizer
+
+
+def refuse_settings_of_tokenizer(tokenizer: Tokenizer, config: TokenizerConfig, *, brought_by: str) -> None:
+    """Raise an `InputError` where settings of training a tokenizer stand beside one that exists.
+
+    What passes beside a prepared corpus passes here too.
+
+    Args:
+        tokenizer: the one that exists.
+        config: the settings.
+        brought_by: the option that names it, as it was given.
+    """
+    if others := _other_settings(tokenizer, config):
+        raise InputError(
+            "Settings of a tokenizer must be given where one is trained",
+            f"{', '.join(others)}, and {brought_by}",
+            "Leave these settings out, or let a tokenizer be trained.",
+        )
+
+
+def _other_settings(tokenizer: Tokenizer, config: TokenizerConfig) -> list[str]:
+    """Settings that were given, and that a tokenizer was not trained with or says nothing of."""
+    if config == TokenizerConfig() and "vocab_size" not in config.model_fields_set:
+        return []
+    made = tokenizer.config
+    given = {name: getattr(config, name) for name in TokenizerConfig.model_fields if name in config.model_fields_set}
+    return [
+        f"tokenizer.{name}={str(value).lower()}"
+        for name, value in given.items()
+        if (made is None and (name == "vocab_size" or value != TokenizerConfig.model_fields[name].default))
+        or (made is not None and value != getattr(made, name))
+    ]
 
 
 def write_documents(documents: Iterable[Document], path: Path) -> None:

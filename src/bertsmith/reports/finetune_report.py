@@ -6,6 +6,7 @@ from typing import Any
 
 from bertsmith.reports.curves import line_chart, loss_curves, rate_chart
 from bertsmith.reports.page import figures, flat, page, table
+from bertsmith.reports.scores import score_text, score_title
 
 _MOST_CLASSES = 30
 """A table of what was taken for what is readable up to so many classes."""
@@ -28,14 +29,13 @@ def finetune_report(
         evaluation: the last validation in detail.
         log: the entries of `log.jsonl`.
     """
-    scores = {
-        "accuracy": f"{evaluation['accuracy']:.1%}",
-        "macro F1": f"{evaluation['macro_f1']:.1%}",
-        "Matthews": f"{evaluation['matthews']:.3f}",
-        "validation loss": f"{evaluation['loss']:.3f} nats",
-        "validation rows": f"{evaluation['rows']:,}",
-        "steps": f"{record.get('steps', 0):,}",
-    }
+    scores = {score_title(name): score_text(name, value) for name, value in record["metrics"].items()}
+    if spread := record.get("spread"):
+        scores = {
+            title: f"{value} ± {score_text(name, spread[name])}"
+            for (title, value), name in zip(scores.items(), spread, strict=True)
+        }
+    scores |= {"validation rows": f"{evaluation['rows']:,}", "steps": f"{record.get('steps', 0):,}"}
     data = {key.replace("_", " "): record[key] for key in _DATA if key in record}
     data |= {f"training rows of “{label}”": count for label, count in record.get("label_counts", {}).items()}
     return page(
@@ -43,9 +43,8 @@ def finetune_report(
         f"A {settings['task']} run on {settings['train']} from {settings['model']}",
         {
             "Result": figures(scores),
-            "Each class": _classes(evaluation["per_class"]),
-            "What was taken for what": _confusion(evaluation),
-            "Worst errors": _errors(evaluation["worst_errors"]),
+            **({"Each seed": _seeds(evaluation["seeds"])} if "seeds" in evaluation else {}),
+            **evaluation_sections(evaluation),
             "Loss": line_chart(loss_curves(log), x_label="step", y_label="loss, nats"),
             "Learning rate": rate_chart(log),
             "Data": table(data),
@@ -53,6 +52,27 @@ def finetune_report(
             "Versions": table(record.get("versions", {})),
         },
     )
+
+
+def _seeds(metrics: dict[str, dict[str, float]]) -> str:
+    names = list(next(iter(metrics.values())))
+    rows = "".join(
+        f"<tr><td>{seed}</td>{''.join(f'<td>{score_text(name, scores[name])}</td>' for name in names)}</tr>"
+        for seed, scores in metrics.items()
+    )
+    return f"<table>{_head('seed', *map(score_title, names))}{rows}</table>"
+
+
+def evaluation_sections(evaluation: dict[str, Any]) -> dict[str, str]:
+    """Sections about what an evaluation holds; not every task has each."""
+    sections: dict[str, str] = {}
+    if "per_class" in evaluation:
+        sections["Each class"] = _classes(evaluation["per_class"])
+    if "confusion" in evaluation:
+        sections["What was taken for what"] = _confusion(evaluation)
+    if "worst_errors" in evaluation:
+        sections["Worst errors"] = _errors(evaluation["worst_errors"])
+    return sections
 
 
 def _classes(per_class: dict[str, dict[str, Any]]) -> str:

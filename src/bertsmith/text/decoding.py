@@ -67,7 +67,7 @@ def decoded_chunks(path: Path, encoding: str = "utf-8") -> Iterator[str]:
         InputError: for a byte that is not of the encoding, a damaged or cut-off compressed file, a binary file, or an
             encoding that is not known.
     """
-    if (name := _known_encoding(encoding)) != "utf-8":
+    if (name := known_encoding(encoding)) != "utf-8":
         yield from _chunks_in(path, name)
         return
     with _opened(path) as file:
@@ -142,7 +142,12 @@ def with_plain_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _known_encoding(name: str) -> str:
+def known_encoding(name: str) -> str:
+    """Python's own name of an encoding.
+
+    Raises:
+        InputError: if it is not known.
+    """
     try:
         "".encode(name)  # Which refuses a codec that is none of text.
         return codecs.lookup(name).name

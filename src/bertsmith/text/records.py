@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertsmith.foundation.errors import InputError, near_match
+from bertsmith.text.arrow_files import parquet_columns
 from bertsmith.text.sources import file_kind
-from bertsmith.text.tables import TableRow, bad_row, is_wordy, parquet_columns, refuse_half_pair, table_rows
+from bertsmith.text.tables import TableRow, bad_row, is_wordy, refuse_half_pair, table_rows
 
 TEXT_COLUMNS = ("text", "content", "body", "article", "document", "sentence")
 """Names under which the text is looked for, in this order, where no column is named."""

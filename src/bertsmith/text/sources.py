@@ -36,13 +36,18 @@ class FileKind:
 
 def file_kind(path: Path) -> FileKind:
     """How the file is read, by its name alone, in any case of letters."""
-    name = path.name.lower()
-    for compressed in _COMPRESSED:
-        name = name.removesuffix(compressed)
-    layout = _LAYOUTS.get(os.path.splitext(name)[1])
+    layout = _LAYOUTS.get(content_suffix(path))
     if layout is None or (layout == "parquet" and path.suffix.lower() in _COMPRESSED):
         return FileKind("plain", known=False)
     return FileKind(layout, known=True)
+
+
+def content_suffix(path: Path) -> str:
+    """The suffix that tells what a file holds, in small letters, whether or not it is compressed."""
+    name = path.name.lower()
+    for compressed in _COMPRESSED:
+        name = name.removesuffix(compressed)
+    return os.path.splitext(name)[1]
 
 
 def find_files(sources: Sequence[str | Path]) -> list[Path]:

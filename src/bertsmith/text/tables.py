@@ -1,18 +1,20 @@
-"""Whole rows out of tables, one at a time: .jsonl, .csv, .tsv, .parquet, and .txt with one text a line.
+"""Whole rows out of tables, one at a time: .jsonl, .csv, .tsv, .parquet, .txt with one text a line, saved data sets.
 
 A row that cannot be read is given with its fault, so that the caller may refuse the file or go on without the row.
 """
 
-import contextlib
 import csv
+import hashlib
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import sha256
+from bertsmith.text.arrow_files import UnreadableRow, dataset_files, dataset_rows, parquet_rows
 from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, whole_lines, with_plain_line_ends
 from bertsmith.text.sources import file_kind
 
@@ -20,8 +22,6 @@ PLAIN_COLUMN = "text"
 """The only column of a plain text file."""
 
 _SAMPLE_ROWS = 100
-_BATCH_ROWS = 64
-_BUFFER_BYTES = 1 << 20  # Without it, or with pre_buffer, pyarrow holds the columns of a whole row group.
 
 
 @dataclass(frozen=True)
@@ -31,49 +31,56 @@ class TableRow:
     number: int
     """From 1. A table's header is not counted, nor are the empty lines of a .jsonl, .csv or .tsv file."""
     place: str
-    """Where it stands in the file: `line 3`, or `row 3` of a Parquet file, from 1."""
+    """Where it stands in the file: `line 3`, or `row 3` of a Parquet file or a data set, from 1."""
     values: dict[str, Any]
     """By column: text from separated and plain files, what was written there from the others. Text has ``\\n`` for
-    every line end."""
+    every line end. Classes of a data set are given by their names, and as None where a row has none."""
     fault: InputError | None = None
     """Why the row could not be read; its values are then empty."""
 
 
-def table_rows(path: Path, encoding: str = "utf-8", *, column: str | None = None) -> Iterator[TableRow]:
+def table_rows(
+    path: Path, encoding: str = "utf-8", *, column: str | None = None, as_written: bool = False
+) -> Iterator[TableRow]:
     """The rows of a table.
 
     Args:
-        path: the file; its name tells the layout.
+        path: the file, whose name tells the layout, or the folder of a data set's one split.
         encoding: of a text file.
         column: the only one that is read of a Parquet file; where not given, all are.
+        as_written: leave the line ends in the values of .jsonl, Parquet and data sets as they are, as offsets count
+            them.
 
     Raises:
         InputError: if the file cannot be opened or decoded, is damaged, or has two columns of one name.
     """
-    match file_kind(path).layout:
-        case "plain":
-            return _plain_rows(path, encoding)
-        case "jsonl":
-            return _json_rows(path, encoding)
-        case "csv":
-            return _separated_rows(path, ",", encoding)
-        case "tsv":
-            return _separated_rows(path, "\t", encoding)
-        case "parquet":
-            return _parquet_rows(path, column)
+    if path.is_dir():
+        rows = _arrow_rows(path, dataset_rows(path))
+    else:
+        match file_kind(path).layout:
+            case "plain":
+                return _plain_rows(path, encoding)
+            case "csv":
+                return _separated_rows(path, ",", encoding)
+            case "tsv":
+                return _separated_rows(path, "\t", encoding)
+            case "jsonl":
+                rows = _json_rows(path, encoding)
+            case "parquet":
+                rows = _arrow_rows(path, parquet_rows(path, column))
+    return rows if as_written else (replace(row, values=_plain_ends(row.values)) for row in rows)
 
 
-def parquet_columns(path: Path) -> dict[str, str]:
-    """The columns of a Parquet file, and the type of what each holds, `string` or `large_string` for text.
+def table_sha256(path: Path) -> str:
+    """The SHA-256 sum of a file; of a data set's folder, one over those of its files.
 
     Raises:
-        InputError: if the file is damaged.
+        InputError: as `dataset_files`.
     """
-    import pyarrow as pa
-
-    with _parquet_file(path) as file:
-        fields = [(field.name, field.type) for field in file.schema_arrow]
-    return {name: str(kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in fields}
+    if not path.is_dir():
+        return sha256(path)
+    files = [*dataset_files(path), *(info for info in [path / "dataset_info.json"] if info.is_file())]
+    return hashlib.sha256("\n".join(map(sha256, files)).encode()).hexdigest()
 
 
 def bad_row(path: Path, place: str, received: str, wanted: str) -> InputError:
@@ -118,7 +125,7 @@ def _json_rows(path: Path, encoding: str) -> Iterator[TableRow]:
         except (ValueError, RecursionError) as error:
             record, received = None, f"not JSON ({error})"
         if isinstance(record, dict):
-            yield TableRow(number, place, {name: _plain_ends(record[name]) for name in record})
+            yield TableRow(number, place, record)
         else:
             yield TableRow(number, place, {}, bad_row(path, place, received, "one JSON object a line"))
 
@@ -190,39 +197,22 @@ def _quotes_are_quoting(path: Path, delimiter: str, encoding: str) -> bool:
         return False
 
 
-def _parquet_rows(path: Path, column: str | None) -> Iterator[TableRow]:
-    columns = None if column is None else [column]
-    number = 0
-    with _parquet_file(path) as file:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
-            for fields in zip(*batch.columns, strict=True):
-                number += 1
-                place = f"row {number}"
-                try:
-                    values = [_plain_ends(field.as_py()) for field in fields]
-                except UnicodeDecodeError as error:
-                    received = f"the byte 0x{error.object[error.start]:02X}"
-                    yield TableRow(number, place, {}, bad_row(path, place, received, "UTF-8"))
-                else:
-                    yield TableRow(number, place, dict(zip(batch.schema.names, values, strict=True)))
-
-
-@contextlib.contextmanager
-def _parquet_file(path: Path) -> Iterator[Any]:
-    """An open Parquet file; damage becomes an `InputError`, also where it shows only while rows are read."""
-    import pyarrow as pa  # Loaded only where such a file is read: it takes longer to import than all else here.
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
-            yield file
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            "A file must be whole to be read",
-            f"{path}, damaged or no Parquet file ({error})",
-            "Fetch or write the file again.",
-        ) from None
+def _arrow_rows(path: Path, rows: Iterator[dict[str, Any] | UnreadableRow]) -> Iterator[TableRow]:
+    for number, row in enumerate(rows, 1):
+        place = f"row {number}"
+        if isinstance(row, UnreadableRow):
+            yield TableRow(number, place, {}, bad_row(path, place, row.received, row.wanted))
+        else:
+            yield TableRow(number, place, row)
 
 
 def _plain_ends(value: Any) -> Any:
-    return with_plain_line_ends(value) if isinstance(value, str) else value
+    match value:
+        case str():
+            return with_plain_line_ends(value)
+        case list():
+            return [_plain_ends(item) for item in value]
+        case dict():
+            return {name: _plain_ends(part) for name, part in value.items()}
+        case _:
+            return value

@@ -8,8 +8,8 @@ space may be a piece already.
 
 import itertools
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from tokenizers import AddedToken, normalizers
 from tokenizers import Tokenizer as LibraryTokenizer
@@ -36,14 +36,47 @@ def is_word(text: str) -> bool:
     )
 
 
-def added_words(library: LibraryTokenizer) -> dict[str, int]:
-    """The words that were added to a tokenizer and their ids, in the order of the ids."""
-    added = sorted(library.get_added_tokens_decoder().items())
-    return {
-        token.content.removeprefix(WORD_MARK): number
-        for number, token in added
-        if token.single_word and not token.special
-    }
+@dataclass(frozen=True)
+class AddedWords:
+    """The words that were added to a tokenizer.
+
+    Attributes:
+        library: the tokenizer.
+        ids: the words' ids, in the order of the ids.
+        mark: what pieces have in place of the space before a word; None in WordPiece, or where no word was added.
+    """
+
+    library: LibraryTokenizer
+    ids: dict[str, int]
+    mark: str | None
+
+    @classmethod
+    def of(cls, library: LibraryTokenizer) -> "AddedWords":
+        """Those of a tokenizer, few or none."""
+        added = sorted(library.get_added_tokens_decoder().items())
+        ids = {
+            token.content.removeprefix(WORD_MARK): number
+            for number, token in added
+            if token.single_word and not token.special
+        }
+        return cls(library, ids, space_mark(library) if ids else None)
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Text of ids, each added word among them with a space before it unless it stands first."""
+        if self.mark is None:
+            return self.library.decode(list(token_ids), skip_special_tokens=False)
+        words = {number: word for word, number in self.ids.items()}
+        text = ""
+        for is_added, run in itertools.groupby(token_ids, key=words.__contains__):
+            if is_added:
+                text = " ".join([*([text] if text else []), *(words[number] for number in run)])
+                continue
+            numbers = list(run)
+            part = self.library.decode(numbers, skip_special_tokens=False)
+            # Decoders drop the space that a text seems to begin with.
+            begins = text and (self.library.id_to_token(numbers[0]) or "").startswith(self.mark)
+            text += f" {part}" if begins and not part.startswith(" ") else part
+        return text
 
 
 def with_words(parts: TokenizerParts, words: Sequence[str], *, first_id: int) -> TokenizerParts:
@@ -99,34 +132,25 @@ def normal_words(library: LibraryTokenizer, words: Sequence[str]) -> list[str]:
     return normal
 
 
+def refuse_whole(words: Sequence[str], pieces: Sequence[Sequence[int]], unk_id: int | None) -> None:
+    """Raise an `InputError` where a word to add is one piece already, and not the unknown one.
+
+    Args:
+        words: what to add.
+        pieces: the ids that each is cut into now.
+        unk_id: the unknown piece.
+    """
+    whole = [word for word, ids in zip(words, pieces, strict=True) if len(ids) == 1 and ids[0] != unk_id]
+    if whole:
+        raise InputError("A word to add must be more than one piece", _named(whole), "Leave it out.")
+
+
 def _hide_mark(library: LibraryTokenizer) -> None:
     """Let the mark vanish when an entry is made ready to be found in text."""
     if library.normalizer is None:
         library.normalizer = normalizers.Replace(WORD_MARK, "")
     elif library.normalizer.normalize_str(f"a{WORD_MARK}a") != library.normalizer.normalize_str("aa"):
         library.normalizer = normalizers.Sequence([library.normalizer, normalizers.Replace(WORD_MARK, "")])
-
-
-def decode(library: LibraryTokenizer, token_ids: Sequence[int], words: Mapping[int, str], mark: str) -> str:
-    """Text of ids among which are added words, where a space before a word is told by its piece.
-
-    Args:
-        library: the tokenizer.
-        token_ids: what to decode.
-        words: the added words by their ids, each of which gets a space before it unless it stands first.
-        mark: what pieces have in place of a space.
-    """
-    text = ""
-    for is_word, run in itertools.groupby(token_ids, key=words.__contains__):
-        if is_word:
-            text = " ".join([*([text] if text else []), *(words[number] for number in run)])
-            continue
-        numbers = list(run)
-        part = library.decode(numbers, skip_special_tokens=False)
-        # Decoders drop the space that a text seems to begin with.
-        begins = text and (library.id_to_token(numbers[0]) or "").startswith(mark)
-        text += f" {part}" if begins and not part.startswith(" ") else part
-    return text
 
 
 def _named(words: Iterable[str]) -> str:

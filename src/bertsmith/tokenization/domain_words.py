@@ -12,12 +12,19 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 
 # What added words are found between: letters, marks, digits, joiners and the underscore hold together.
 _RUN = Regex(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]+")
+MIN_OCCURRENCES = 5
+"""How often a word must come, where nothing else is said: of a rarer one it could not be learned what it means."""
 _MAX_WORDS = 1_000_000
 _BATCH_WORDS = 10_000
 
 
 def domain_words(
-    tokenizer: Tokenizer, texts: Iterable[str], count: int, *, min_occurrences: int = 5, max_words: int = _MAX_WORDS
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    count: int,
+    *,
+    min_occurrences: int = MIN_OCCURRENCES,
+    max_words: int = _MAX_WORDS,
 ) -> list[str]:
     """The words whose adding saves the most pieces in a text, the most saving first, ready for `Tokenizer.with_words`.
 
@@ -28,7 +35,7 @@ def domain_words(
         tokenizer: the one that the words are for.
         texts: the domain's text, streamed.
         count: how many words at most; fewer where the text has no more that save a piece.
-        min_occurrences: rarer words are left out: what they mean could not be learned.
+        min_occurrences: rarer words are left out.
         max_words: how many different words are counted at once. Past it the rarest are forgotten.
 
     Raises:

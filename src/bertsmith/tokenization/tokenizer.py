@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,11 +10,10 @@ from typing import Any, Literal, final
 
 import numpy as np
 from jaxtyping import Bool, Int
-from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.tokenization.added_words import added_words, decode, normal_words, with_words
+from bertsmith.tokenization.added_words import AddedWords, normal_words, refuse_whole, with_words
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.folder import TokenizerParts, read_folder, write_folder
@@ -23,8 +21,6 @@ from bertsmith.tokenization.layout import Layout
 from bertsmith.tokenization.pieces import WORD_MARK, WordBounds, space_mark, word_bounds
 from bertsmith.tokenization.summary import TrainingSummary
 from bertsmith.tokenization.views import View
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @final
@@ -71,15 +67,7 @@ class Tokenizer:
         write_folder(Path(folder), replace(self._parts, model_max_length=length, settings=settings))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = self._parts
-        return _rebuild, (
-            self._library.to_str(),
-            parts.special_tokens,
-            parts.model_max_length,
-            parts.config,
-            parts.summary,
-            parts.settings,
-        )
+        return Tokenizer, (self._parts,)
 
     @property
     def config(self) -> TokenizerConfig | None:
@@ -95,6 +83,10 @@ class Tokenizer:
     def model_max_length(self) -> int | None:
         """The longest input in tokens, or None where the folder does not say."""
         return self._parts.model_max_length
+
+    def with_max_length(self, max_length: int) -> "Tokenizer":
+        """The same tokenizer with another `model_max_length`."""
+        return Tokenizer(replace(self._parts, model_max_length=max_length))
 
     @property
     def long_texts(self) -> Literal["head", "tail"]:
@@ -172,7 +164,17 @@ class Tokenizer:
     @property
     def added_words(self) -> tuple[str, ...]:
         """Words that were added to the vocabulary, in the order of their ids."""
-        return tuple(self._added_words)
+        return tuple(self._added.ids)
+
+    @cached_property
+    def added_word_ids(self) -> frozenset[int]:
+        """Ids of the words that were added."""
+        return frozenset(self._added.ids.values())
+
+    @cached_property
+    def space_mark(self) -> str | None:
+        """What stands in a piece for the space before it, or None where nothing does, as in WordPiece."""
+        return space_mark(self._library)
 
     def with_words(self, words: Sequence[str]) -> "Tokenizer":
         """A tokenizer that also has these words as whole pieces, for text of another domain; this one stays as it is.
@@ -186,14 +188,10 @@ class Tokenizer:
         Raises:
             InputError: if one is no word, comes twice, or is one piece already.
         """
+        if not words:
+            return self
         words = normal_words(self._library, words)
-        whole = [
-            word
-            for word, pieces in zip(words, self.word_pieces(words), strict=True)
-            if len(pieces) == 1 and pieces[0] != self.unk_id
-        ]
-        if whole:
-            raise InputError("A word to add must be more than one piece", ", ".join(whole[:5]), "Leave it out.")
+        refuse_whole(words, self.word_pieces(words), self.unk_id)
         return Tokenizer(with_words(self._parts, words, first_id=self.vocab_size))
 
     def normalize(self, text: str) -> str:
@@ -227,23 +225,16 @@ class Tokenizer:
 
     def token_id(self, piece: str) -> int | None:
         """The id of a piece, or None where the vocabulary lacks it."""
-        return self._vocabulary.get(piece, self._added_words.get(piece))
+        return self._vocabulary.get(piece, self._added.ids.get(piece))
 
     def decode(self, token_ids: Sequence[int] | np.ndarray, *, keep_special: bool = False) -> str:
         """Text of these ids, without special tokens unless `keep_special`."""
         left_out = frozenset() if keep_special else self.special_ids
-        numbers = [number for number in map(int, token_ids) if number not in left_out]
-        mark = self._mark_of_added_words
-        if mark is None:
-            return self._library.decode(numbers, skip_special_tokens=False)
-        return decode(self._library, numbers, {number: word for word, number in self._added_words.items()}, mark)
+        return self._added.decode([number for number in map(int, token_ids) if number not in left_out])
 
     def piece_ids(self, texts: list[str]) -> list[list[int]]:
         """Ids of the bare pieces of each text: no control tokens, no offsets, at the library's full speed."""
-        batch = self._text_view.library.encode_batch_fast(
-            [_encodable(text) for text in texts], add_special_tokens=False
-        )
-        return [encoding.ids for encoding in batch]
+        return self._text_view.piece_ids(texts)
 
     def encode(
         self, text: str, pair: str | None = None, *, max_length: int | None = None, mask_is_special: bool = False
@@ -270,7 +261,7 @@ class Tokenizer:
     ) -> list[Encoding]:
         """`encode` for many texts or pairs at once; results stand in the order given."""
         view = self._mask_view if mask_is_special else self._text_view
-        flat = [_encodable(part) for item in texts for part in ((item,) if isinstance(item, str) else item)]
+        flat = [part for item in texts for part in ((item,) if isinstance(item, str) else item)]
         encoded = iter(view.encode(flat))
         results: list[Encoding] = []
         for item in texts:
@@ -280,12 +271,8 @@ class Tokenizer:
         return results
 
     @cached_property
-    def _added_words(self) -> dict[str, int]:
-        return added_words(self._library)
-
-    @cached_property
-    def _mark_of_added_words(self) -> str | None:
-        return space_mark(self._library) if self._added_words else None
+    def _added(self) -> AddedWords:
+        return AddedWords.of(self._library)
 
     @cached_property
     def _word_bounds(self) -> WordBounds:
@@ -304,12 +291,3 @@ class Tokenizer:
     def _role_id(self, role: str) -> int | None:
         token = self._parts.special_tokens.get(role)
         return None if token is None else self._vocabulary[token]
-
-
-def _encodable(text: str) -> str:
-    # Lone surrogates have no UTF-8 form; the stand-in keeps the number of code points.
-    return text if text.isascii() or text.isprintable() else _LONE_SURROGATE.sub("\ufffd", text)
-
-
-def _rebuild(library: str, *rest: Any) -> Tokenizer:
-    return Tokenizer(TokenizerParts(LibraryTokenizer.from_str(library), *rest))

@@ -1,6 +1,8 @@
 """One tokenizer seen in two ways: every special token's name as mere text, or with the mask as the one exception."""
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from bertsmith.tokenization.pieces import WORD_MARK, space_mark
 
 # A piece that no text can yield: line breaks part words before any vocabulary is asked.
 _HIDDEN = "\n\n{}\n\n"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 BareEncoding = tuple[LibraryEncoding, list[tuple[int, int]], list[int]]
@@ -57,13 +60,19 @@ class View:
             bare.normalizer = Replace(WORD_MARK, "")  # The added words are normal already, but for their mark.
         return cls(shown, bare, Aligner(library.normalizer.normalize_str), mask_token)
 
-    def encode(self, texts: list[str]) -> list[BareEncoding]:
+    def piece_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids alone, at the library's full speed."""
+        batch = self.library.encode_batch_fast([_encodable(text) for text in texts], add_special_tokens=False)
+        return [encoding.ids for encoding in batch]
+
+    def encode(self, texts: Sequence[str]) -> list[BareEncoding]:
         """Encode bare texts.
 
         Returns:
             for each text the library's encoding, the offsets of its tokens in code points of the text, trimmed of
             whitespace, and the number of each token's word, -1 where only whitespace is left.
         """
+        texts = [_encodable(text) for text in texts]
         encodings = self.library.encode_batch(texts, add_special_tokens=False)
         aligned = [self._align(text) for text in texts]
         told = [number for number, normal in enumerate(aligned) if normal is not None]
@@ -98,6 +107,11 @@ class View:
         if self.aligner is None or text.isascii():
             return None
         return self.aligner.align(text, self.mask_token)
+
+
+def _encodable(text: str) -> str:
+    # Lone surrogates have no UTF-8 form; the stand-in keeps the number of code points.
+    return text if text.isascii() or text.isprintable() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _words(

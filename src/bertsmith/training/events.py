@@ -64,7 +64,15 @@ class CheckpointWritten:
     folder: str
 
 
-Event = RunStarted | Progress | StepsDecided | Validated | Sampled | CheckpointWritten
+@dataclass(frozen=True)
+class EndedEarly:
+    """Validations got no better, and training ends before its last step."""
+
+    step: int
+    best_step: int
+
+
+Event = RunStarted | Progress | StepsDecided | Validated | Sampled | CheckpointWritten | EndedEarly
 
 
 @runtime_checkable

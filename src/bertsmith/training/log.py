@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.foundation.files import disk_room, write_file
-from bertsmith.training.events import Event, Progress, Sampled, StepsDecided, Validated
+from bertsmith.training.events import EndedEarly, Event, Progress, Sampled, StepsDecided, Validated
 
 
 class LogWriter:
@@ -42,6 +42,8 @@ class LogWriter:
                 entry = {"kind": "samples", "step": event.step, "lines": list(event.lines)}
             case StepsDecided():
                 entry = {"kind": "decision", "step": event.step, "total_steps": event.total_steps}
+            case EndedEarly():
+                entry = {"kind": "ended early", "step": event.step, "best_step": event.best_step}
             case _:
                 return
         with disk_room(self._path.parent), open(self._path, "a", encoding="utf-8", newline="\n") as file:

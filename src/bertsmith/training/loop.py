@@ -15,6 +15,7 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.config import LoopConfig
 from bertsmith.training.events import (
     CheckpointWritten,
+    EndedEarly,
     Event,
     Observer,
     Progress,
@@ -30,6 +31,10 @@ from bertsmith.training.stopping import StopRequest
 _MOST_SKIPPED_UPDATES = 20
 
 
+def _loss(metrics: dict[str, float]) -> float:
+    return metrics["loss"]
+
+
 @dataclass
 class Bookkeeping:
     """What the loop itself must remember over a resume."""
@@ -40,7 +45,7 @@ class Bookkeeping:
     interval: dict[str, tuple[float, int]] = field(default_factory=dict)
     """Sum and count of each loss term since the last progress event."""
     validations: dict[int, float] = field(default_factory=dict)
-    """Validation loss by step."""
+    """By step, how bad a validation was: its loss, or another score, whose sign is turned where higher is better."""
     skipped_updates: int = 0
     """Steps in a row whose gradient was not finite."""
 
@@ -67,8 +72,13 @@ class Bookkeeping:
 
     @property
     def best_step(self) -> int | None:
-        """Step of the lowest validation loss so far."""
+        """Step of the best validation so far, the first one among equals."""
         return min(self.validations, key=lambda step: self.validations[step]) if self.validations else None
+
+    @property
+    def validations_since_best(self) -> int:
+        """How many came after the best one."""
+        return sum(step > self.best_step for step in self.validations) if self.best_step is not None else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +100,10 @@ class TrainingLoop:
     """Completions by the model as it is, as lines to show; None where there is nothing to sample."""
     observers: Sequence[Observer]
     stop: StopRequest
+    badness: Callable[[dict[str, float]], float] = _loss
+    """How bad the scores of a validation are; the least bad one is the best."""
+    patience: int | None = None
+    """Validations in a row without a better one after which training ends; None: only at the last step."""
 
     def run(self) -> dict[str, float]:
         """Train to the end.
@@ -108,7 +122,7 @@ class TrainingLoop:
         metrics: dict[str, float] = {}
         interval_start = (state.tokens, clock.elapsed_seconds)
         checkpoint_due = clock.elapsed_seconds + 60 * self.config.checkpoint_every_minutes
-        while state.step < budget.total_steps:
+        while state.step < budget.total_steps and not self._gets_no_better:
             self._step(clock)
             if state.step % self.config.log_every_steps == 0 or state.step == budget.total_steps:
                 self._tell_progress(interval_start, clock.elapsed_seconds)
@@ -120,6 +134,9 @@ class TrainingLoop:
                 self.books.elapsed_seconds = clock.elapsed_seconds
                 self._write_checkpoint()
                 checkpoint_due = clock.elapsed_seconds + 60 * self.config.checkpoint_every_minutes
+            if self._gets_no_better and state.step < budget.total_steps:
+                self._tell(EndedEarly(state.step, self.books.best_step or 0))
+                break
             if self.stop.requested and state.step < budget.total_steps:
                 raise Stopped(
                     f"Stopped at step {state.step} of {budget.total_steps}. The same command goes on from here."
@@ -130,6 +147,10 @@ class TrainingLoop:
     @property
     def _validate_every_steps(self) -> int:
         return max(1, round(self.config.validate_every_share * self.books.budget.total_steps))
+
+    @property
+    def _gets_no_better(self) -> bool:
+        return self.patience is not None and self.books.validations_since_best >= self.patience
 
     def _step(self, clock: "_Clock") -> None:
         state, books = self.state, self.books
@@ -190,7 +211,7 @@ class TrainingLoop:
 
     def _validate(self) -> dict[str, float]:
         metrics = self.validate()
-        self.books.validations[self.state.step] = metrics["loss"]
+        self.books.validations[self.state.step] = self.badness(metrics)
         self._tell(Validated(self.state.step, metrics))
         if self.sample is not None:
             self._tell(Sampled(self.state.step, tuple(self.sample())))

@@ -1,24 +1,28 @@
 """Batches of labelled sequences are a pure function of the seed and the step."""
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from bertsmith.batches.batch import Batch
+from bertsmith.batches.batch import IGNORED, Batch
 from bertsmith.batches.task_loader import TaskLoader
-from bertsmith.examples.task_examples import TaskExamples, task_examples
+from bertsmith.examples.task_examples import TaskExamples, text_examples
 from made_corpora import made_texts, made_tokenizer
 
 ROWS = 37
-EXAMPLES: TaskExamples = task_examples(made_texts(ROWS, sentences=(1, 4)), made_tokenizer(), max_length=64)
 LABELS = np.arange(ROWS)
 """Each sequence's number, so that it can be told."""
+EXAMPLES: TaskExamples = text_examples(
+    made_texts(ROWS, sentences=(1, 4)), LABELS, made_tokenizer(), max_length=64
+)
 
 
 def _loader(*, batch_size: int = 8, micro_batch_tokens: int = 10_000, seed: int = 0) -> TaskLoader:
-    return TaskLoader(EXAMPLES, LABELS, batch_size=batch_size, micro_batch_tokens=micro_batch_tokens, seed=seed)
+    return TaskLoader(EXAMPLES, batch_size=batch_size, micro_batch_tokens=micro_batch_tokens, seed=seed)
 
 
 def _labels(batches: tuple[Batch, ...]) -> list[int]:
@@ -80,3 +84,53 @@ def test_a_batch_moves_with_its_labels() -> None:
     assert moved.labels is not None
     assert moved.labels.device == torch.device("meta")
     assert batch.num_targets == 0
+
+
+def _grouped(sizes: list[int], **rest: Any) -> TaskExamples:
+    """Groups of sequences of these sizes; every token of a group is its number."""
+    sequences = [
+        (np.full(2 + size, group, np.int64), np.zeros(2 + size, np.int64))
+        for group, size in enumerate(sizes)
+        for _ in range(size)
+    ]
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    return TaskExamples.of(sequences, rows, group_starts=bounds, targets_by="group", **rest)
+
+
+def test_groups_are_never_parted_and_keep_their_targets() -> None:
+    sizes = [2, 4, 3, 2, 5, 2, 2, 3]
+    examples = _grouped(sizes, targets=np.arange(8))
+    loader = TaskLoader(examples, batch_size=3, micro_batch_tokens=30, seed=0)
+    assert loader.num_units == 8
+    assert loader.batches_per_epoch == 3
+    seen: list[int] = []
+    for step in range(3):
+        for batch in loader.micro_batches(step):
+            assert batch.group_starts is not None
+            assert batch.labels is not None
+            starts = batch.packed.sequence_starts[batch.group_starts].tolist()
+            for group, first, end in zip(batch.labels.tolist(), starts[:-1], starts[1:], strict=True):
+                assert batch.packed.token_ids[first:end].tolist() == [group] * (sizes[group] * (2 + sizes[group]))
+                seen.append(group)
+    assert sorted(seen) == list(range(8))
+
+
+def test_the_targets_of_tokens_go_with_them_and_filling_has_none() -> None:
+    examples = replace(EXAMPLES, targets=EXAMPLES.token_ids.astype(np.int64), targets_by="token")
+    loader = TaskLoader(examples, batch_size=8, micro_batch_tokens=10_000, seed=0)
+    for batch in (*loader.micro_batches(2), *loader.in_order()):
+        assert batch.labels is not None
+        real = batch.packed.num_tokens
+        assert batch.labels[:real].tolist() == batch.packed.token_ids[:real].tolist()
+        assert len(batch.labels) == len(batch.packed.token_ids)
+        assert (batch.labels[real:] == IGNORED).all()
+
+
+def test_a_batch_moves_with_all_that_it_holds() -> None:
+    examples = _grouped([2, 2], targets=np.arange(2))
+    (batch,) = TaskLoader(examples, batch_size=2, micro_batch_tokens=100, seed=0).micro_batches(0)
+    moved = batch.to("meta")
+    assert moved.labels is not None
+    assert moved.group_starts is not None
+    assert moved.labels.device.type == moved.group_starts.device.type == moved.packed.token_ids.device.type == "meta"

@@ -13,9 +13,10 @@ from bertsmith.inference.features import layer_means
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.generate import generate
 from bertsmith.inference.running import TokenWindow
-from bertsmith.inference.sequence_outputs import window_log_probabilities
+from bertsmith.inference.task_outputs import window_outputs
 from bertsmith.inference.token_scores import token_log_probabilities
 from bertsmith.model import Model
+from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
 from made_corpora import made_tokenizer
 from made_language_models import made_bert, made_gpt
@@ -51,7 +52,7 @@ USES: dict[str, tuple[Callable[[], Model], Callable[[Model], object]]] = {
     "filling": (made_bert, lambda model: FillPredictor(model, made_tokenizer(), CPU)(["the [MASK]"])),
     "classes": (
         lambda: made_classifier(("dry", "wet")),
-        lambda model: window_log_probabilities(model, [WINDOW], CPU),
+        lambda model: window_outputs(model, [WINDOW], CPU, class_logits),
     ),
     "objective": (made_bert, lambda model: evaluate(model, MaskedLanguageModel(), map(_fails, "a"), CPU)),  # pyright: ignore[reportArgumentType]
 }

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bertsmith.folders.model_folder import write_model
 from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, RotaryConfig, new_model
+from bertsmith.model.config import has_labels, reads_pooler
 from bertsmith.tokenization import Tokenizer
 
 EVERY_HEADS = [
@@ -36,6 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "modern": {"family": "modern", "type_vocab_size": 0, "rotary": RotaryConfig(global_every=3, window=8)},
 }
 """What makes a small model one of each kind."""
+TASKS = ("classify", "multilabel", "regress", "choose", "tag", "answer", "embed")
 UNUSUAL_HEADS = [
     HeadsConfig(),
     HeadsConfig(masked_language_model=False),
@@ -48,6 +50,18 @@ UNUSUAL_HEADS = [
     HeadsConfig(pooler=True, labels=LABELS, mlm_head="linear", mlm_head_input="all_layers", tie_embeddings=False),
 ]
 """Some that every family can have, most of which no class of another program has."""
+
+
+def task_heads(kind: str, task: str, **more: Any) -> HeadsConfig:
+    """The heads of a model that was fine-tuned for a task: no others than its family's class has."""
+    family = KINDS[kind].get("family", "bert")
+    values = {
+        "masked_language_model": False,
+        "task": task,
+        "labels": LABELS if has_labels(task) else (),
+        "pooler": reads_pooler(family, task),  # pyright: ignore[reportArgumentType]
+    }
+    return HeadsConfig.parse(values | more, where="a test")
 
 
 def named(heads: HeadsConfig) -> str:

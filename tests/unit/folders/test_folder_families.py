@@ -247,12 +247,6 @@ def test_labels_are_those_of_the_config_in_their_order_or_refused(
         assert read_model(tmp_path).model.config.heads.labels == labels
 
 
-def test_a_regression_is_not_taken_for_a_classifier(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    written(tmp_path, "bert", CLASSIFIER, tokenizer)
-    change_config(tmp_path, problem_type="multi_label_classification", bertsmith=None)
-    assert read_model(tmp_path).model.classifier is None
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropout_of_each_family_is_written_and_read(kind: str, tmp_path: Path, tokenizer: Tokenizer) -> None:
     rates = {"distilbert": Dropout(embeddings=0.2, attention_weights=0.3, feed_forward=0.2)}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_folders import KINDS, LABELS, UNUSUAL_HEADS, named, small_config, written
+from made_folders import KINDS, LABELS, UNUSUAL_HEADS, named, small_config, task_heads, written
 
 from bertsmith.folders.config_json import written_config
 from bertsmith.folders.model_folder import read_config
@@ -31,6 +31,35 @@ from bertsmith.tokenization import Tokenizer
 )
 def test_a_model_is_offered_for_what_it_does(kind: str, heads: HeadsConfig, expected: Offer) -> None:
     assert offer_of(small_config(heads, **KINDS[kind])) == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "pipeline"),
+    [
+        ("classify", "text-classification"),
+        ("multilabel", "text-classification"),
+        ("regress", "text-classification"),
+        ("choose", "multiple-choice"),
+        ("tag", "token-classification"),
+        ("answer", "question-answering"),
+        ("embed", "sentence-similarity"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fine_tuned_model_is_offered_for_its_task(kind: str, task: str, pipeline: str) -> None:
+    offer = offer_of(small_config(task_heads(kind, task), **KINDS[kind]))
+    if task == "embed":
+        assert offer == Offer("sentence-transformers", pipeline, False)
+    elif kind == "causal":
+        assert offer == Offer("bertsmith", pipeline, True)
+    else:
+        assert offer == Offer("transformers", pipeline, False)
+
+
+def test_embeddings_of_an_elmo_are_offered_by_this_program() -> None:
+    heads = HeadsConfig(masked_language_model=False, task="embed")
+    elmo = small_config(heads, family="elmo", embedding_size=6, type_vocab_size=0)
+    assert offer_of(elmo) == Offer("bertsmith", "feature-extraction", False)
 
 
 def test_an_elmo_is_offered_for_its_features_by_this_program() -> None:

@@ -99,8 +99,26 @@ def test_a_very_long_text_and_odd_characters_are_classified() -> None:
         assert all(np.isfinite(score) for score in found.scores.values())
 
 
+def test_a_model_trained_with_windows_reads_all_of_a_long_text() -> None:
+    model = made_classifier(LABELS, positions=POSITIONS)
+    model.config = model.config.model_copy(update={"heads": model.config.heads.model_copy(update={"windows": True})})
+    predictor = ClassifyPredictor(model, made_tokenizer(), CPU)
+    (request,) = predictor.prepare([LONG])
+    assert len(request.windows) > 1
+    (found,) = predictor([LONG])
+    assert not found.cut
+    logits = np.mean(predictor.run(request.windows), axis=0)
+    expected = np.exp(logits) / np.exp(logits).sum()
+    assert found.scores == pytest.approx(dict(zip(LABELS, expected.tolist(), strict=True)), abs=1e-6)
+    changed = predictor([f"{LONG} A sudden storm of snow and rain."])[0]
+    assert changed.scores != pytest.approx(found.scores, abs=1e-6)
+    assert PREDICTOR([f"{LONG} A sudden storm of snow and rain."])[0].scores == pytest.approx(
+        PREDICTOR([LONG])[0].scores, abs=1e-6
+    )
+
+
 def test_an_encoder_without_a_trained_classifier_is_refused() -> None:
-    with pytest.raises(InputError, match=r"trained to classify.*bertsmith finetune classify"):
+    with pytest.raises(InputError, match=r"trained for it.*without a trained head.*bertsmith finetune classify"):
         ClassifyPredictor(made_model(made_tokenizer().vocab_size), made_tokenizer(), CPU)
 
 

@@ -120,20 +120,6 @@ def test_a_rotary_value_outside_its_rule_is_named(field: str, value: object) -> 
     assert f"Received: {field}={value!r}" in refused(RotaryConfig, {field: value})
 
 
-def test_labels_are_two_at_least_and_differ() -> None:
-    for labels in (("a",), ("a", "a"), ("a", "b", "a")):
-        assert "labels must be two at least and differ" in refused(HeadsConfig, {"labels": labels})
-
-
-@pytest.mark.parametrize(("kind", "needs"), [("bert", True), ("albert", True), ("roberta", False), ("modern", False)])
-def test_labels_need_the_pooler_where_the_published_classifier_reads_it(kind: str, needs: bool) -> None:
-    encoder, heads = encoder_config(**KINDS[kind]), {"labels": ("a", "b")}
-    if needs:
-        assert "labels need the pooler" in refused(ModelConfig, {"encoder": encoder, "heads": heads})
-    else:
-        ModelConfig.parse({"encoder": encoder, "heads": heads}, where="x")
-
-
 def test_a_sequence_may_be_as_long_as_there_are_positions() -> None:
     assert encoder_config().num_positions == 64
     assert encoder_config(**KINDS["roberta"]).num_positions == 64

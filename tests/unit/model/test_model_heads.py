@@ -7,7 +7,7 @@ from small_models import KINDS, LENGTHS, packed, sequences, small_model
 from torch.nn import functional
 
 from bertsmith.model import HeadsConfig, Model
-from bertsmith.model.heads import mean_tokens
+from bertsmith.model.pooling import mean_tokens
 
 VOCABULARY_HEADS = [
     HeadsConfig(mlm_head=head, mlm_head_input=reads, tie_embeddings=tied, pooler=True, next_sentence=True)

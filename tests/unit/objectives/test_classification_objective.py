@@ -11,7 +11,7 @@ from bertsmith.batches.batch import Batch
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluate
-from bertsmith.examples.task_examples import task_examples
+from bertsmith.examples.task_examples import text_examples
 from bertsmith.model import Model
 from bertsmith.objectives.classification import (
     TERM,
@@ -33,8 +33,8 @@ IDS = np.array([0, 2, 1, 1, 0, 2, 2, 0, 1, 0])
 
 
 def _loader(*, micro_batch_tokens: int = 10_000) -> TaskLoader:
-    examples = task_examples(made_texts(10, sentences=(1, 3)), made_tokenizer(), max_length=64)
-    return TaskLoader(examples, IDS, batch_size=10, micro_batch_tokens=micro_batch_tokens, seed=0)
+    examples = text_examples(made_texts(10, sentences=(1, 3)), IDS, made_tokenizer(), max_length=64)
+    return TaskLoader(examples, batch_size=10, micro_batch_tokens=micro_batch_tokens, seed=0)
 
 
 def _model(dropout: float = 0.0) -> Model:
@@ -122,8 +122,8 @@ def test_scores_by_hand() -> None:
     # Two classes by confusion [[3, 1], [2, 4]].
     truth = np.array([0] * 4 + [1] * 6)
     predicted = np.array([0, 0, 0, 1, 0, 0, 1, 1, 1, 1])
-    log_probabilities = np.log(np.where(np.eye(2)[predicted] == 1, 0.8, 0.2))
-    scores = classification_scores(log_probabilities, truth)
+    probabilities = np.where(np.eye(2)[predicted] == 1, 0.8, 0.2)
+    scores = classification_scores(probabilities, truth)
     assert scores["accuracy"] == pytest.approx(0.7)
     assert scores["macro_f1"] == pytest.approx((6 / 9 + 8 / 11) / 2)
     assert scores["matthews"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(5 * 5 * 4 * 6))

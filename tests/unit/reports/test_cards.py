@@ -6,10 +6,10 @@ import pytest
 
 from bertsmith.model import EncoderConfig, HeadsConfig, ModelConfig, preset
 from bertsmith.model.like_size import elmo_of_like_size
-from bertsmith.reports.classifier_card import classifier_card
 from bertsmith.reports.model_card import model_card
+from bertsmith.reports.task_card import task_card
 
-RECORD = {"tokens": 1000, "steps": 10, "max_length": 64, "train_rows": 90}
+RECORD = {"tokens": 1000, "steps": 10, "max_length": 64, "train_rows": 90, "metrics": {"accuracy": 0.5}}
 EVALUATION: dict[str, Any] = {"rows": 10, "accuracy": 0.5, "macro_f1": 0.5, "matthews": 0.0, "per_class": {}}
 FAMILIES = {
     "bert-toy": ("A BERT encoder", "bert"),
@@ -49,7 +49,7 @@ def test_each_family_has_its_name(name: str) -> None:
     card = _card(ModelConfig(encoder=encoder))
     assert f"# {title}, pre-trained from raw text" in card
     assert f"tags: [{tag}, bertsmith]" in card
-    card = classifier_card(_classifier(encoder, "first"), RECORD, EVALUATION)
+    card = task_card(_classifier(encoder, "first"), RECORD, EVALUATION)
     assert f"{title}: {encoder.num_hidden_layers} layers" in card
     assert f"tags: [{tag}, bertsmith]" in card
     assert "library_name: transformers" in card
@@ -76,7 +76,7 @@ def test_a_gpt_and_an_elmo_are_called_by_their_names() -> None:
 
 @pytest.mark.parametrize(("config", "tag"), [(_gpt(), "gpt"), (_elmo(), "elmo")])
 def test_a_classifier_without_a_published_class_is_used_by_bertsmith(config: ModelConfig, tag: str) -> None:
-    card = classifier_card(_classifier(config.encoder, "mean"), RECORD, EVALUATION)
+    card = task_card(_classifier(config.encoder, "mean"), RECORD, EVALUATION)
     assert "library_name: bertsmith" in card
     assert "import bertsmith" in card
     assert "transformers" not in card

@@ -6,7 +6,7 @@ from bertsmith.folders.formats.albert import ALBERT
 from bertsmith.folders.formats.bert import BERT
 from bertsmith.folders.formats.distilbert import DISTILBERT
 from bertsmith.folders.formats.elmo import ELMO
-from bertsmith.folders.formats.format import CLASSIFIER, Format, Names
+from bertsmith.folders.formats.format import CHOICE, Format, Names
 from bertsmith.folders.formats.modern import MODERN
 from bertsmith.folders.formats.roberta import ROBERTA
 from bertsmith.foundation.errors import InputError, near_match
@@ -61,7 +61,8 @@ def published_class(config: ModelConfig) -> str | None:
     heads, own = config.heads, named_format(config)
     if heads.masked_language_model and (heads.mlm_head, heads.mlm_head_input) != ("transform", "last"):
         return None
-    if heads.labels and heads.classifier_input == "mean" and config.encoder.family != "modern":
+    reads_mean = heads.task_head == "classifier" and heads.classifier_input == "mean"
+    if reads_mean and config.encoder.family != "modern":
         return None
     if not (found := _names_of(heads)):
         return own.encoder_class or None
@@ -72,4 +73,6 @@ def published_class(config: ModelConfig) -> str | None:
 
 def _names_of(heads: HeadsConfig) -> set[str]:
     found = {name for name in _PRETRAINING_HEADS if getattr(heads, name)}
-    return found | ({CLASSIFIER} if heads.labels else set())
+    if heads.task_head is None:
+        return found
+    return found | {CHOICE if heads.task == "choose" else heads.task_head}

@@ -4,16 +4,17 @@ from typing import Any
 
 from bertsmith.folders.formats.bert import embedding_names, read_common, write_common
 from bertsmith.folders.formats.format import (
-    CLASSIFIER,
     MASKED_LANGUAGE_MODEL,
     SENTENCE_ORDER,
+    TOKEN_HEADS,
     Format,
     Names,
+    task_classes,
     under,
     with_kinds,
 )
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import ModelConfig
+from bertsmith.model.config import ModelConfig, TaskName
 
 _LAYER: Names = with_kinds(
     {
@@ -34,6 +35,7 @@ _HEADS: Names = {
             "classifier.output": ("classifier",),
         }
     ),
+    **TOKEN_HEADS,
     "masked_language_model.untied": ("predictions.decoder.weight",),
     "masked_language_model.bias": ("predictions.bias",),
 }
@@ -77,6 +79,10 @@ def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
     }
 
 
+def _dropout(values: dict[str, Any], task: TaskName | None) -> Any:
+    return 0.0 if task == "answer" else values.get("classifier_dropout_prob", 0.1)
+
+
 ALBERT = Format(
     family="albert",
     model_type="albert",
@@ -85,15 +91,14 @@ ALBERT = Format(
     classes={
         frozenset({MASKED_LANGUAGE_MODEL}): "AlbertForMaskedLM",
         frozenset({MASKED_LANGUAGE_MODEL, SENTENCE_ORDER}): "AlbertForPreTraining",
-        frozenset({CLASSIFIER}): "AlbertForSequenceClassification",
+        **task_classes("Albert"),
     },
     names=_names,
     token_embedding="embeddings.word_embeddings.weight",
     projection="predictions.decoder.weight",
     bias="predictions.bias",
     projection_bias="predictions.decoder.bias",
-    classifier_output="classifier.weight",
     write=_write,
     read=_read,
-    classifier_dropout=lambda values: values.get("classifier_dropout_prob", 0.1),
+    classifier_dropout=_dropout,
 )

@@ -3,19 +3,20 @@
 from typing import Any
 
 from bertsmith.folders.formats.format import (
-    CLASSIFIER,
     MASKED_LANGUAGE_MODEL,
     NEXT_SENTENCE,
+    TOKEN_HEADS,
     Format,
     Names,
     activation_name,
     read_activation,
     renamed,
+    task_classes,
     under,
     with_kinds,
 )
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import EncoderConfig, ModelConfig
+from bertsmith.model.config import EncoderConfig, ModelConfig, TaskName
 
 SIZES = {
     name: name
@@ -58,6 +59,7 @@ _HEADS: Names = {
             "classifier.output": ("classifier",),
         }
     ),
+    **TOKEN_HEADS,
     "masked_language_model.untied": ("cls.predictions.decoder.weight",),
     "masked_language_model.bias": ("cls.predictions.bias",),
 }
@@ -131,8 +133,10 @@ def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
     return read_common(values, where) | {"causal": bool(values.get("is_decoder", False))}
 
 
-def classifier_dropout(values: dict[str, Any]) -> Any:
-    """The classifier's rate; the hidden one where none is given."""
+def classifier_dropout(values: dict[str, Any], task: TaskName | None) -> Any:
+    """The classifier's rate, and the hidden one where none is given; the published head for answers has none."""
+    if task == "answer":
+        return 0.0
     own = values.get("classifier_dropout")
     return values.get("hidden_dropout_prob", 0.1) if own is None else own
 
@@ -146,14 +150,13 @@ BERT = Format(
         frozenset({MASKED_LANGUAGE_MODEL}): "BertForMaskedLM",
         frozenset({MASKED_LANGUAGE_MODEL, NEXT_SENTENCE}): "BertForPreTraining",
         frozenset({NEXT_SENTENCE}): "BertForNextSentencePrediction",
-        frozenset({CLASSIFIER}): "BertForSequenceClassification",
+        **task_classes("Bert"),
     },
     names=_names,
     token_embedding="embeddings.word_embeddings.weight",
     projection="cls.predictions.decoder.weight",
     bias="cls.predictions.bias",
     projection_bias="cls.predictions.decoder.bias",
-    classifier_output="classifier.weight",
     write=write_bert,
     read=_read,
     classifier_dropout=classifier_dropout,

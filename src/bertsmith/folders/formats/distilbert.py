@@ -3,17 +3,18 @@
 from typing import Any
 
 from bertsmith.folders.formats.format import (
-    CLASSIFIER,
     MASKED_LANGUAGE_MODEL,
+    TOKEN_HEADS,
     Format,
     Names,
     activation_name,
     read_activation,
     renamed,
+    task_classes,
     under,
     with_kinds,
 )
-from bertsmith.model.config import ModelConfig
+from bertsmith.model.config import ModelConfig, TaskName
 
 _SIZES = {
     "vocab_size": "vocab_size",
@@ -51,6 +52,7 @@ _HEADS: Names = {
             "classifier.output": ("classifier",),
         }
     ),
+    **TOKEN_HEADS,
     "masked_language_model.untied": ("vocab_projector.weight",),
     "masked_language_model.bias": ("vocab_projector.bias",),
 }
@@ -64,13 +66,14 @@ def _names(config: ModelConfig, prefix: str) -> Names:
 
 
 def _write(config: ModelConfig) -> dict[str, Any]:
-    encoder = config.encoder
+    encoder, heads = config.encoder, config.heads
     return {
         **{theirs: getattr(encoder, ours) for ours, theirs in _SIZES.items()},
         "activation": activation_name(encoder.activation),
         "dropout": encoder.dropout.feed_forward,
         "attention_dropout": encoder.dropout.attention_weights,
-        "seq_classif_dropout": config.heads.classifier_dropout,
+        "seq_classif_dropout": heads.classifier_dropout,
+        **({"qa_dropout": heads.classifier_dropout} if heads.task == "answer" else {}),
         "sinusoidal_pos_embds": False,
     }
 
@@ -90,6 +93,16 @@ def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
     }
 
 
+def _classifier_dropout(values: dict[str, Any], task: TaskName | None) -> Any:
+    match task:
+        case "answer":
+            return values.get("qa_dropout", 0.1)
+        case "tag":
+            return values.get("dropout", 0.1)
+        case _:
+            return values.get("seq_classif_dropout", 0.2)
+
+
 DISTILBERT = Format(
     family="distilbert",
     model_type="distilbert",
@@ -97,15 +110,14 @@ DISTILBERT = Format(
     encoder_class="DistilBertModel",
     classes={
         frozenset({MASKED_LANGUAGE_MODEL}): "DistilBertForMaskedLM",
-        frozenset({CLASSIFIER}): "DistilBertForSequenceClassification",
+        **task_classes("DistilBert"),
     },
     names=_names,
     token_embedding="embeddings.word_embeddings.weight",
     projection="vocab_projector.weight",
     bias="vocab_projector.bias",
     projection_bias=None,
-    classifier_output="classifier.weight",
     write=_write,
     read=_read,
-    classifier_dropout=lambda values: values.get("seq_classif_dropout", 0.2),
+    classifier_dropout=_classifier_dropout,
 )

@@ -41,8 +41,7 @@ ELMO = Format(
     projection="masked_language_model.untied",
     bias="masked_language_model.bias",
     projection_bias=None,
-    classifier_output="classifier.output.weight",
     write=_write,
     read=_read,
-    classifier_dropout=lambda values: 0.1,
+    classifier_dropout=lambda values, task: 0.1,
 )

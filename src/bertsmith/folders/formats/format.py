@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import Activation, Family, ModelConfig
+from bertsmith.model.config import Activation, Family, ModelConfig, TaskName
 
 Names = dict[str, tuple[str, ...]]
 """``ours -> (theirs, ...)``: where several of theirs stand, they are the parts of ours, one below the other."""
@@ -14,6 +14,9 @@ MASKED_LANGUAGE_MODEL = "masked_language_model"
 NEXT_SENTENCE = "next_sentence"
 SENTENCE_ORDER = "sentence_order"
 CLASSIFIER = "classifier"
+CHOICE = "choice"
+TOKEN_CLASSIFIER = "token_classifier"
+SPANS = "spans"
 
 _ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu",
@@ -45,14 +48,12 @@ class Format:
     bias: str
     projection_bias: str | None
     """Their second name for the bias of the vocabulary head, where the class has two."""
-    classifier_output: str
-    """Their name for the matrix that scores the labels of whole texts."""
     write: Callable[[ModelConfig], dict[str, Any]]
     """The family's own entries of `config.json`."""
     read: Callable[[dict[str, Any], str], dict[str, Any]]
     """Fields of the encoder's config out of `config.json` and the file's name for messages."""
-    classifier_dropout: Callable[[dict[str, Any]], Any]
-    """A classifier's dropout out of `config.json`."""
+    classifier_dropout: Callable[[dict[str, Any], TaskName | None], Any]
+    """The dropout before a task's last projection out of `config.json`, as the task's class has it."""
     twins: tuple[str, ...] = ()
     """Other model types whose classes compute the same from weights of the same names; they are read, not written."""
 
@@ -86,6 +87,20 @@ def with_kinds(modules: Names) -> Names:
         f"{ours}.{kind}": tuple(f"{name}.{kind}" for name in theirs)
         for ours, theirs in modules.items()
         for kind in ("weight", "bias")
+    }
+
+
+TOKEN_HEADS: Names = with_kinds({"token_classifier.output": ("classifier",), "spans.output": ("qa_outputs",)})
+"""Heads over tokens where the family's classes project what the encoder gives."""
+
+
+def task_classes(family: str) -> dict[frozenset[str], str]:
+    """The classes of the tasks, which have the same endings in all families."""
+    return {
+        frozenset({CLASSIFIER}): f"{family}ForSequenceClassification",
+        frozenset({CHOICE}): f"{family}ForMultipleChoice",
+        frozenset({TOKEN_CLASSIFIER}): f"{family}ForTokenClassification",
+        frozenset({SPANS}): f"{family}ForQuestionAnswering",
     }
 
 

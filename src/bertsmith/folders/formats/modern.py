@@ -3,13 +3,13 @@
 from typing import Any
 
 from bertsmith.folders.formats.format import (
-    CLASSIFIER,
     MASKED_LANGUAGE_MODEL,
     Format,
     Names,
     activation_name,
     read_activation,
     renamed,
+    task_classes,
     under,
 )
 from bertsmith.foundation.errors import InputError
@@ -36,15 +36,26 @@ _LAYER: Names = {
     "feed_forward.up.weight": ("mlp.Wi.weight",),
     "feed_forward.down.weight": ("mlp.Wo.weight",),
 }
+
+
+def _task_head(part: str, transform: str) -> Names:
+    """The head of a task, which has the same names in all of them."""
+    return {
+        f"{part}.{transform}.dense.weight": ("head.dense.weight",),
+        f"{part}.{transform}.norm.weight": ("head.norm.weight",),
+        f"{part}.output.weight": ("classifier.weight",),
+        f"{part}.output.bias": ("classifier.bias",),
+    }
+
+
 _HEADS: Names = {
     "masked_language_model.transform.dense.weight": ("head.dense.weight",),
     "masked_language_model.transform.norm.weight": ("head.norm.weight",),
     "masked_language_model.untied": ("decoder.weight",),
     "masked_language_model.bias": ("decoder.bias",),
-    "classifier.summary.dense.weight": ("head.dense.weight",),
-    "classifier.summary.norm.weight": ("head.norm.weight",),
-    "classifier.output.weight": ("classifier.weight",),
-    "classifier.output.bias": ("classifier.bias",),
+    **_task_head("classifier", "summary"),
+    **_task_head("token_classifier", "transform"),
+    **_task_head("spans", "transform"),
 }
 
 
@@ -163,15 +174,14 @@ MODERN = Format(
     encoder_class="ModernBertModel",
     classes={
         frozenset({MASKED_LANGUAGE_MODEL}): "ModernBertForMaskedLM",
-        frozenset({CLASSIFIER}): "ModernBertForSequenceClassification",
+        **task_classes("ModernBert"),
     },
     names=_names,
     token_embedding="embeddings.tok_embeddings.weight",
     projection="decoder.weight",
     bias="decoder.bias",
     projection_bias=None,
-    classifier_output="classifier.weight",
     write=_write,
     read=_read,
-    classifier_dropout=lambda values: values.get("classifier_dropout", 0.0),
+    classifier_dropout=lambda values, task: values.get("classifier_dropout", 0.0),
 )

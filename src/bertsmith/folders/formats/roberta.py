@@ -3,9 +3,9 @@
 from typing import Any
 
 from bertsmith.folders.formats.bert import classifier_dropout, encoder_names, read_common, write_bert
-from bertsmith.folders.formats.format import CLASSIFIER, MASKED_LANGUAGE_MODEL, Format, Names, with_kinds
+from bertsmith.folders.formats.format import MASKED_LANGUAGE_MODEL, TOKEN_HEADS, Format, Names, task_classes, with_kinds
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import ModelConfig
+from bertsmith.model.config import ModelConfig, TaskName
 
 _HEADS: Names = {
     **with_kinds(
@@ -16,13 +16,23 @@ _HEADS: Names = {
             "classifier.output": ("classifier.out_proj",),
         }
     ),
+    **TOKEN_HEADS,
     "masked_language_model.untied": ("lm_head.decoder.weight",),
     "masked_language_model.bias": ("lm_head.bias",),
 }
 
 
+_CHOICE: Names = with_kinds({"classifier.output": ("classifier",)})
+"""Choices are scored from the pooler, as in BERT, and not by the head that classes of whole texts have."""
+
+
 def _names(config: ModelConfig, prefix: str) -> Names:
-    return encoder_names(config.encoder, prefix) | _HEADS
+    names = encoder_names(config.encoder, prefix) | _HEADS
+    return names | _CHOICE if config.heads.task == "choose" else names
+
+
+def _dropout(values: dict[str, Any], task: TaskName | None) -> Any:
+    return values.get("hidden_dropout_prob", 0.1) if task == "choose" else classifier_dropout(values, task)
 
 
 def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
@@ -39,16 +49,15 @@ ROBERTA = Format(
     encoder_class="RobertaModel",
     classes={
         frozenset({MASKED_LANGUAGE_MODEL}): "RobertaForMaskedLM",
-        frozenset({CLASSIFIER}): "RobertaForSequenceClassification",
+        **task_classes("Roberta"),
     },
     names=_names,
     token_embedding="embeddings.word_embeddings.weight",
     projection="lm_head.decoder.weight",
     bias="lm_head.bias",
     projection_bias="lm_head.decoder.bias",
-    classifier_output="classifier.out_proj.weight",
     write=write_bert,
     read=_read,
-    classifier_dropout=classifier_dropout,
+    classifier_dropout=_dropout,
     twins=("xlm-roberta", "camembert"),
 )

@@ -23,10 +23,11 @@ from bertsmith.recipes.comparison.training import NAMES, comparison_corpus, obje
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.pretraining.options import ModelChoice
-from bertsmith.recipes.pretraining.start_model import is_model_folder, refuse_unfit_start, refuse_unknown_start
+from bertsmith.recipes.pretraining.start_encoder import is_model_folder, refuse_larger_vocabulary, refuse_unknown_start
+from bertsmith.recipes.pretraining.start_model import refuse_unfit_start
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
-from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources, refuse_settings_of_text
+from bertsmith.recipes.text_sources import given_tokenizer, is_corpus, refuse_mixed_sources, refuse_settings_of_text
 from bertsmith.reports.comparison import KINDS, comparison_page, scores_for_people
 from bertsmith.text.documents import find_files
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -124,8 +125,8 @@ def _refuse_early(config: CompareConfig) -> None:
         )
     choose_device(config.runtime.device, "fp32")
     refuse_unusable_labels(config.task)
-    if config.tokenizer_folder is not None:
-        Tokenizer.from_folder(config.tokenizer_folder)
+    tokenizer = given_tokenizer(config.sources, config.tokenizer_folder, config.tokenizer)
+    refuse_larger_vocabulary(choice, tokenizer, config.tokenizer)
     if not is_corpus(config.sources[0]):
         find_files(config.sources)
 

@@ -9,8 +9,9 @@ from bertsmith.corpus.corpus import Corpus
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.comparison.options import CompareConfig
 from bertsmith.recipes.pretraining.data import pretraining_data
-from bertsmith.recipes.pretraining.options import PretrainConfig
+from bertsmith.recipes.pretraining.options import ModelChoice, PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
+from bertsmith.recipes.pretraining.start_encoder import named_vocab_size
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.recipes.text_sources import is_corpus, prepare_files, tokenizer_for
@@ -37,7 +38,8 @@ def comparison_corpus(config: CompareConfig, run: RunFolder, notify: Notify) -> 
     if config.tokenizer_folder is not None:
         tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
     else:
-        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
+        room = named_vocab_size(ModelChoice(start=config.model))
+        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer, room=room)
         notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
     corpus = prepare_files(files, tokenizer, run.corpus, text=config.text, config=CorpusConfig())
     for warning in corpus.warnings:

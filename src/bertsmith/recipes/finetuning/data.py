@@ -1,20 +1,20 @@
-"""The data of a fine-tuning: files become labelled token sequences, and what stands out in them is said."""
+"""The data of a fine-tuning: files become rows to train on and to validate on, and what stands out in them is said."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from jaxtyping import Int
-
 from bertsmith.batches.task_loader import TaskLoader
-from bertsmith.examples.classification import label_counts, label_ids, labels_of, stratified_split
-from bertsmith.examples.data_look import cut_note, label_notes, overlap_note, table_notes
-from bertsmith.examples.task_examples import LongTexts, TaskExamples, task_examples
-from bertsmith.examples.task_tables import OptionNames, TaskRow, TaskTable, read_task_table
+from bertsmith.examples.classification import stratified_split
+from bertsmith.examples.data_look import cut_note, overlap_note
+from bertsmith.examples.task_examples import TaskExamples
+from bertsmith.examples.task_tables import OptionNames
 from bertsmith.foundation.errors import InputError
-from bertsmith.foundation.files import sha256
+from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
+from bertsmith.recipes.finetuning.task import Task, TaskRows
+from bertsmith.text.arrow_files import dataset_files, is_dataset_folder
+from bertsmith.text.tables import table_sha256
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _SPLIT_SEED = 15
@@ -23,116 +23,116 @@ _OPTIONS = OptionNames(skip_blank="--set data.blank_rows=skip")
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Rows with the class of each."""
-
-    rows: tuple[TaskRow, ...]
-    ids: Int[np.ndarray, " rows"]
-
-    def examples(self, tokenizer: Tokenizer, *, max_length: int, long_texts: LongTexts) -> TaskExamples:
-        """The rows as token sequences."""
-        texts = [row.texts for row in self.rows]
-        return task_examples(texts, tokenizer, max_length=max_length, long_texts=long_texts)
-
-
-@dataclass(frozen=True)
-class ClassificationData:
-    """What a classifier is trained and validated on."""
+class TaskData:
+    """What a model is trained and validated on."""
 
     labels: tuple[str, ...]
-    train: LabelledRows
-    validation: LabelledRows
+    train: TaskRows
+    validation: TaskRows
     notes: tuple[str, ...]
     """What a person should know, a line each."""
     facts: dict[str, Any]
     """Sizes and sums, for the run's record."""
 
-    def with_labels(self, labels: tuple[str, ...]) -> "ClassificationData":
+    def with_labels(self, labels: tuple[str, ...]) -> "TaskData":
         """The same rows under the same labels in another order."""
-        places = np.array([labels.index(name) for name in self.labels])
-        return replace(
-            self,
-            labels=labels,
-            train=replace(self.train, ids=places[self.train.ids]),
-            validation=replace(self.validation, ids=places[self.validation.ids]),
-        )
+        return replace(self, labels=labels)
 
 
-def classification_data(config: FinetuneConfig) -> ClassificationData:
+@dataclass(frozen=True)
+class Loaded:
+    """Rows as batches."""
+
+    train: TaskLoader
+    validation: TaskLoader
+    validation_examples: TaskExamples
+    notes: tuple[str, ...]
+    """What was cut."""
+
+
+def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     """Read the training file, and the validation file or a share held out of the training rows.
 
     Raises:
-        InputError: if a file cannot be read, has one label alone, or validation has a label that training lacks.
+        InputError: if a file cannot be read, nothing can be learned from it, or validation has a label that training
+            lacks.
     """
-    table = read_task_table(task_file(config.train, "train"), config.data, options=_OPTIONS)
-    labels = labels_of(table)
-    ids = label_ids(table, labels)
-    notes = [f"columns of {table.path.name}: {table.columns}", *table_notes(table)]
-    facts = {"train_sha256": sha256(table.path), "columns": str(table.columns)}
+    rows = task.read(task_file(config.train, "train"), config.data, like=None, options=_OPTIONS)
+    labels = task.labels(rows)
+    task.check(rows, labels)
+    notes = [f"columns of {rows.path.name}: {rows.columns}", *rows.notes]
+    facts = {"train_sha256": table_sha256(rows.path), "columns": rows.columns}
     if config.validation is not None:
-        train = LabelledRows(table.rows, ids)
-        held_out = _validation_table(config, table)
-        validation = LabelledRows(held_out.rows, label_ids(held_out, labels))
-        facts["validation_sha256"] = sha256(held_out.path)
-        if overlap := overlap_note(train.rows, validation.rows):
-            notes.append(overlap)
+        train = rows
+        path = task_file(config.validation, "--validation")
+        validation = task.read(path, config.data, like=rows, options=_OPTIONS)
+        task.check(validation, labels)
+        facts["validation_sha256"] = table_sha256(path)
+        notes += [f"{path.name}: {note}" for note in validation.notes]
     else:
-        kept, held = stratified_split(ids, share=config.validation_share, seed=_SPLIT_SEED)
-        train, validation = (LabelledRows(tuple(table.rows[row] for row in rows), ids[rows]) for rows in (kept, held))
+        kept, held = stratified_split(task.strata(rows, labels), share=config.validation_share, seed=_SPLIT_SEED)
+        train, validation = rows.some(kept), rows.some(held)
         if not len(held):
             raise InputError(
                 "There must be rows to validate on",
-                f"{len(ids)} rows in {table.path}, none of whose labels has two",
+                f"{len(rows.items)} rows in {rows.path}, none of whose labels has two",
                 "Give a file with --validation, or more rows.",
             )
         notes.append(
-            f"no --validation: {len(held):,} of {len(ids):,} rows are held out, of each label about "
-            f"{config.validation_share:.0%}"
+            f"no --validation: {len(held):,} of {len(rows.items):,} rows are held out, "
+            f"{'of each label ' if labels else ''}about {config.validation_share:.0%}"
         )
-        if overlap := overlap_note(train.rows, validation.rows):
-            notes.append(overlap)
-    counts = label_counts(train.ids, labels)
-    notes += label_notes(counts)
-    facts |= {"train_rows": len(train.rows), "validation_rows": len(validation.rows), "label_counts": counts}
-    return ClassificationData(labels, train, validation, tuple(notes), facts)
+    validation = replace(validation, held_out=True)
+    if overlap := overlap_note(train.items, validation.items):
+        notes.append(overlap)
+    notes += task.notes(train, labels)
+    facts |= {"train_rows": len(train.items), "validation_rows": len(validation.items)}
+    return TaskData(labels, train, validation, tuple(notes), facts | task.facts(train, labels))
 
 
 def task_file(name: str, option: str) -> Path:
-    """The file that was named.
+    """The file, or the folder of a saved data set's split, that was named.
 
     Raises:
-        InputError: if there is none.
+        InputError: if there is none, or a folder holds something else.
     """
     path = Path(name)
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "no such file"
+    if path.is_dir() and is_dataset_folder(path):
+        dataset_files(path)
+    elif not path.is_file():
+        what = "a folder that holds no saved data set" if path.is_dir() else "no such file"
         raise InputError(f"{option} must name a file of rows", f"{name}, {what}", "Check the path.")
     return path
 
 
-def loaders(
-    data: ClassificationData, tokenizer: Tokenizer, config: FinetuneConfig, *, max_length: int
-) -> tuple[TaskLoader, TaskLoader, tuple[str, ...]]:
-    """Loaders of the training and the validation rows, and what was cut of them."""
-    found: list[TaskLoader] = []
+def loaded(
+    task: Task, data: TaskData, tokenizer: Tokenizer, config: FinetuneConfig, *, heads: HeadsConfig, max_length: int
+) -> Loaded:
+    """Both parts as batches."""
+    examples: list[TaskExamples] = []
     notes: list[str] = []
-    for name, part in (("training", data.train), ("validation", data.validation)):
-        examples = part.examples(tokenizer, max_length=max_length, long_texts=config.long_texts)
-        if note := cut_note(examples.num_cut, len(examples), max_length, config.long_texts):
+    for name, rows in (("training", data.train), ("validation", data.validation)):
+        found = task.examples(
+            rows, data.labels, tokenizer, max_length=max_length, long_texts=config.long_texts, heads=heads
+        )
+        if note := cut_note(found.num_cut, len(rows.items), max_length, config.long_texts):
             notes.append(f"{name}: {note}")
-        loader = TaskLoader(
-            examples,
-            part.ids,
-            batch_size=config.training.batch_size or default_batch_size(len(data.train.rows)),
+        notes += [f"{name}: {note}" for note in found.notes]
+        if len(found) > len(rows.items) and found.group_starts is None:
+            notes.append(f"{name}: {len(rows.items):,} rows are read in {len(found):,} windows")
+        examples.append(found)
+    train, validation = (
+        TaskLoader(
+            part,
+            batch_size=config.training.batch_size or default_batch_size(len(data.train.items), config.task),
             micro_batch_tokens=config.training.micro_batch_tokens,
             seed=config.training.seed,
         )
-        found.append(loader)
-    return found[0], found[1], tuple(notes)
-
-
-def _validation_table(config: FinetuneConfig, train: TaskTable) -> TaskTable:
-    """The validation file, read by the columns that were found in the training file."""
-    columns = train.columns
-    named = config.data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
-    return read_task_table(task_file(str(config.validation), "--validation"), named, options=_OPTIONS)
+        for part in examples
+    )
+    if config.task == "embed" and (parts := len(train.micro_batches(0))) > 1:
+        notes.append(
+            f"a batch is cut into {parts} parts of {config.training.micro_batch_tokens:,} tokens, and texts are compared "
+            "within a part alone: a larger training.micro_batch_tokens or a smaller --max-length lets them see more"
+        )
+    return Loaded(train, validation, examples[1], tuple(notes))

@@ -1,24 +1,24 @@
-"""Evaluating a classifier on labelled rows."""
+"""Evaluating a fine-tuned model on rows of its task."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
-from bertsmith.examples.classification import label_ids
-from bertsmith.examples.data_look import cut_note, table_notes
-from bertsmith.examples.task_tables import TableConfig, read_task_table
+from bertsmith.examples.data_look import cut_note
+from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.sequence_outputs import batch_log_probabilities
+from bertsmith.inference.task_outputs import batch_outputs
 from bertsmith.model.heads import Model
-from bertsmith.recipes.finetuning.data import LabelledRows, task_file
-from bertsmith.recipes.finetuning.evaluation import classification_evaluation
+from bertsmith.recipes.finetuning.data import task_file
+from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.recipes.results import Report
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _BATCH_TOKENS = 16_384
 
 
-def evaluate_classifier(
+def evaluate_task(
     folder: Path,
     source: str | Path,
     opened: tuple[Model, Tokenizer, Device],
@@ -26,7 +26,7 @@ def evaluate_classifier(
     max_length: int | None,
     table: TableConfig,
 ) -> Report:
-    """Scores of a classifier on the rows of a file.
+    """Scores of a fine-tuned model on the rows of a file.
 
     Args:
         folder: the model's folder.
@@ -36,13 +36,13 @@ def evaluate_classifier(
         table: how the file is read.
 
     Returns:
-        a report whose metrics are those of `classification_evaluation`, with ``notes`` about the data.
+        a report whose metrics are those of the task's `evaluation`, with ``notes`` about the data.
 
     Raises:
         InputError: if the file cannot be read, or holds a label that the model does not know.
     """
     model, tokenizer, device = opened
-    labels, positions = model.config.heads.labels, model.config.encoder.num_positions
+    heads, positions = model.config.heads, model.config.encoder.num_positions
     length = max_length or min(positions, tokenizer.model_max_length or positions)
     if not 8 <= length <= positions:
         raise InputError(
@@ -50,12 +50,16 @@ def evaluate_classifier(
             length,
             "Leave it out to use what the model was trained with.",
         )
-    rows = read_task_table(task_file(str(source), "evaluate"), table)
-    data = LabelledRows(rows.rows, label_ids(rows, labels))
-    examples = data.examples(tokenizer, max_length=length, long_texts=tokenizer.long_texts)
-    loader = TaskLoader(examples, data.ids, batch_size=len(examples), micro_batch_tokens=_BATCH_TOKENS, seed=0)
-    log_probabilities = batch_log_probabilities(model, loader.in_order(), device)
-    cut = cut_note(examples.num_cut, len(examples), length, tokenizer.long_texts)
-    notes = [f"columns of {rows.path.name}: {rows.columns}", *table_notes(rows), *([cut] if cut else [])]
-    evaluation = classification_evaluation(log_probabilities, data, labels)
+    task = TASKS[heads.task or "classify"]
+    rows = replace(
+        task.read(task_file(str(source), "evaluate"), table, like=None, options=OptionNames()), held_out=True
+    )
+    task.check(rows, heads.labels)
+    long_texts = "windows" if heads.windows else tokenizer.long_texts
+    examples = task.examples(rows, heads.labels, tokenizer, max_length=length, long_texts=long_texts, heads=heads)
+    loader = TaskLoader(examples, batch_size=len(examples), micro_batch_tokens=_BATCH_TOKENS, seed=0)
+    outputs = batch_outputs(model, loader.in_order(), device, task.head)
+    cut = cut_note(examples.num_cut, len(rows.items), length, long_texts)
+    notes = [f"columns of {rows.path.name}: {rows.columns}", *rows.notes, *([cut] if cut else []), *examples.notes]
+    evaluation = task.evaluation(outputs, examples, rows, heads)
     return Report(folder, Path(source), evaluation | {"precision": device.precision, "notes": notes})

@@ -4,9 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from bertsmith.examples.answering import AnswerConfig
 from bertsmith.examples.task_examples import LongTexts
 from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.config import Config
+from bertsmith.model.config import TaskName
+from bertsmith.objectives.embedding import EmbedConfig
 from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.training.config import LengthConfig, LoopConfig
 
@@ -29,7 +32,15 @@ class FinetuneTraining(LoopConfig):
     """
 
     batch_size: Annotated[int, Field(ge=1)] | None = None
-    """Sequences in a step's batch; where not given, 32, or 16 where there are fewer than 2,000 rows."""
+    """Rows in a step's batch; where not given, 32, or 16 where there are fewer than 2,000 rows, and 64 for embed."""
+    metric: str | None = None
+    """The score that tells the best validation; the task's own first one where not given."""
+    direction: Literal["higher", "lower"] | None = None
+    """Which way `metric` is better; as the task knows it where not given."""
+    keep: Literal["best", "last"] = "best"
+    """Which model the run leaves: that of its best validation, or that of its last step."""
+    patience: Annotated[int, Field(ge=1)] | None = None
+    """Validations in a row without a better score after which the run ends early; never, where not given."""
 
     @model_validator(mode="before")
     @classmethod
@@ -47,7 +58,7 @@ class FinetuneTraining(LoopConfig):
 class FinetuneConfig(Config):
     """Everything that decides a fine-tuning run."""
 
-    task: Literal["classify"] = "classify"
+    task: TaskName = "classify"
     train: str
     """File of labelled rows."""
     validation: str | None = None
@@ -63,15 +74,28 @@ class FinetuneConfig(Config):
     max_length: Annotated[int, Field(ge=8)] | None = None
     """Most tokens of a sequence, special ones included; what the model takes, 512 at most, where not given."""
     long_texts: LongTexts = "head"
-    """Which part of a longer text is kept."""
+    """What is seen of a longer text: its head, its tail, or all of it in overlapping windows whose scores are averaged."""
     freeze: Literal["nothing", "encoder"] = "nothing"
     """encoder: train the head alone, pooler included, on the encoder as it is and without dropout in it."""
     class_weights: Literal["none", "balanced"] = "none"
     """balanced: all labels weigh the same in the loss, however many rows each has."""
+    embed: EmbedConfig | None = None
+    """Of task embed alone: what an embedding is made of and how it is learned."""
+    answer: AnswerConfig | None = None
+    """Of task answer alone: how questions are asked of texts and when none is answered."""
+    seeds: Annotated[int, Field(ge=1)] = 1
+    """Runs by as many seeds, counted from `training.seed`; more than one show what chance does to the scores."""
     length: LengthConfig = LengthConfig()
     data: TableConfig = TableConfig()
     training: FinetuneTraining = FinetuneTraining()
     runtime: RuntimeConfig = RuntimeConfig()
+
+    @model_validator(mode="after")
+    def _parts_fit_the_task(self) -> "FinetuneConfig":
+        for name in ("embed", "answer"):
+            if getattr(self, name) is not None and self.task != name:
+                raise ValueError(f"{name} belongs to task {name} alone, and task is {self.task}")
+        return self
 
     @property
     def written(self) -> dict[str, Any]:
@@ -80,6 +104,11 @@ class FinetuneConfig(Config):
         if not self._rate_is_given:
             del values["training"]["optimizer"]["learning_rate"]
         return values
+
+    def with_seed(self, seed: int) -> "FinetuneConfig":
+        """The same run by one seed."""
+        training = self.training.model_copy(update={"seed": seed})
+        return self.model_copy(update={"seeds": 1, "training": training})
 
     @property
     def _rate_is_given(self) -> bool:
@@ -96,8 +125,13 @@ class FinetuneConfig(Config):
         return min(_RATE_OF_BASE * _WIDTH_OF_BASE / hidden_size, _HIGHEST_RATE)
 
 
-def default_batch_size(num_rows: int) -> int:
-    """Sequences of a step where none are asked for: few rows need the more steps."""
+def default_batch_size(num_rows: int, task: TaskName = "classify") -> int:
+    """Rows of a step where none are asked for: few need the more steps.
+
+    An embedder learns from what else is in a batch, and its batches are as SimCSE's (Gao et al. 2021).
+    """
+    if task == "embed":
+        return 64
     return 16 if num_rows < _FEW_ROWS else 32
 
 

@@ -1,5 +1,6 @@
-"""Fine-tuning in one call: labelled rows, an encoder, the loop, a model folder that does a job, its scores."""
+"""Fine-tuning in one call: rows, an encoder, the loop, a model folder that does a job, its scores."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,32 +11,34 @@ import numpy as np
 import torch
 
 from bertsmith.batches.loader import Prefetcher
-from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.engine.device import Device, choose_device
-from bertsmith.examples.classification import balanced_weights
 from bertsmith.folders.model_folder import CARD, write_model
-from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.foundation.files import new_folder, write_file, write_json
-from bertsmith.inference.sequence_outputs import batch_log_probabilities
+from bertsmith.inference.task_outputs import batch_outputs
+from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.classification import Classification, classification_scores
-from bertsmith.recipes.finetuning.data import ClassificationData, classification_data, loaders
-from bertsmith.recipes.finetuning.evaluation import classification_evaluation
+from bertsmith.objectives.report import Objective
+from bertsmith.recipes.finetuning.data import Loaded, TaskData, loaded, task_data
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
-from bertsmith.recipes.finetuning.start_classifier import (
+from bertsmith.recipes.finetuning.several import run_seeds
+from bertsmith.recipes.finetuning.start_model import (
     Source,
     freeze_encoder,
     known_order,
     open_source,
-    start_classifier,
+    start_model,
+    task_model_config,
 )
+from bertsmith.recipes.finetuning.task import Better, Task
+from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
 from bertsmith.recipes.step_budget import step_budget
-from bertsmith.reports.classifier_card import classifier_card
 from bertsmith.reports.finetune_report import finetune_report
+from bertsmith.reports.task_card import task_card
 from bertsmith.training.config import LoopConfig
 from bertsmith.training.events import Observer
 from bertsmith.training.log import LogWriter, read_log
@@ -74,28 +77,47 @@ def finetune_run(
         run = RunFolder(folder, config)
         if run.is_finished:
             return run.finished()
-    source = open_source(config.model)
-    max_length = _max_length(config, source)
-    data = classification_data(config)
-    data = data.with_labels(known_order(source, data.labels))
+    given = _Given.of(config)
     if begins_anew:  # Only now: a slip of the pen must not cost the earlier run.
-        remove_earlier(folder, config, (config.model, source.folder, config.train, config.validation))
+        remove_earlier(folder, config, (config.model, given.source.folder, config.train, config.validation))
     run = RunFolder(folder, config)
-    _refuse_changed_data(run, data)
+    if config.seeds > 1:
+        with run.absent_if_refused():
+            return run_seeds(
+                config, run, lambda one, place: finetune_run(one, place, observers=observers, notify=notify), notify
+            )
+    _refuse_changed_data(run, given.data)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
     with run.absent_if_refused():
-        return _train(config, run, _Given(source, data, max_length), device, started_at, observers, notify)
+        return _train(config, run, given, device, started_at, observers, notify)
 
 
 @dataclass(frozen=True)
 class _Given:
     """What a run is given, read and checked."""
 
+    task: Task
     source: Source
-    data: ClassificationData
+    data: TaskData
+    metrics: dict[str, Better]
+    """The scores, the one first that tells the best validation."""
     max_length: int
+
+    @classmethod
+    def of(cls, config: FinetuneConfig) -> "_Given":
+        """Read what a run is given, and refuse what cannot be used."""
+        task = TASKS[config.task]
+        source = open_source(config.model)
+        max_length = _max_length(config, source)
+        data = task_data(task, config)
+        data = data.with_labels(known_order(source, data.labels))
+        return cls(task, source, data, _metrics(config, task, data), max_length)
+
+    def heads(self, config: FinetuneConfig) -> dict[str, Any]:
+        """What `HeadsConfig` says of the task."""
+        return {"task": self.task.name} | self.task.heads(self.data.train, self.data.labels, config)
 
 
 def _train(
@@ -107,109 +129,176 @@ def _train(
     observers: Sequence[Observer],
     notify: Notify,
 ) -> Run:
-    data, tokenizer = given.data, given.source.tokenizer
+    task, data, tokenizer = given.task, given.data, given.source.tokenizer
     for note in data.notes:
         notify(note)
-    train, validation, notes = loaders(data, tokenizer, config, max_length=given.max_length)
-    for note in notes:
+    heads = task_model_config(given.source, given.heads(config), dropout=config.dropout).heads
+    batches = loaded(task, data, tokenizer, config, heads=heads, max_length=given.max_length)
+    for note in batches.notes:
         notify(note)
     rate = config.learning_rate_for(given.source.model.config.encoder.hidden_size)
     loop_config = config.training.model_copy(
         update={"optimizer": config.training.optimizer.model_copy(update={"learning_rate": rate})}
     )
     facts = {"precision": device.precision, "max_length": given.max_length, "learning_rate": rate}
-    run.write(run.record() | facts | {"labels": list(data.labels)} | versions() | data.facts | {"notes": list(notes)})
-    with stop_requests() as stop, Prefetcher(lambda step, total_steps: train.micro_batches(step)) as prefetcher:
-        state, books = _begin(config, loop_config, run, given, (train, validation), device, started_at, notify)
-        validate = _Validation(state.model, validation, data, device)
+    facts |= {"labels": list(data.labels), "notes": list(batches.notes), "metric": next(iter(given.metrics))}
+    run.write(run.record() | facts | versions() | data.facts)
+    objective = task.objective(data.train, data.labels, config)
+    checkpoints = CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints)
+    with (
+        stop_requests() as stop,
+        Prefetcher(lambda step, total_steps: batches.train.micro_batches(step)) as prefetcher,
+    ):
+        begin = _Begin(config, loop_config, given, batches, objective, device, started_at, notify)
+        state, books = begin.state_and_books(checkpoints)
+        validate = _Validation(state.model, batches, given, device)
         loop = TrainingLoop(
             state=state,
             books=books,
-            objective=_objective(config, data),
+            objective=objective,
             fetch=prefetcher.get,
-            batches_per_epoch=train.batches_per_epoch,
+            batches_per_epoch=batches.train.batches_per_epoch,
             config=loop_config,
             device=device,
             tokenizer=tokenizer,
-            checkpoints=CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints),
+            checkpoints=checkpoints,
             validate=validate,
             sample=None,
             observers=[LogWriter(run.log, resumed_at=state.step), *observers],
             stop=stop,
+            badness=lambda metrics: _badness(metrics, given.metrics),
+            patience=config.training.patience,
         )
-        metrics = loop.run()
-    evaluation = classification_evaluation(validate.log_probabilities, data.validation, data.labels)
-    return _finish(config, run, given, state, metrics, evaluation)
+        loop.run()
+    metric, better = next(iter(given.metrics.items()))
+    kept_step = _keep_best(config, state, books, checkpoints, notify, metric)
+    evaluation = validate.settle() | {"decided_by": {"metric": metric, "better": better}}
+    return _finish(config, run, given, state, evaluation, kept_step)
 
 
-def _begin(
-    config: FinetuneConfig,
-    loop_config: LoopConfig,
-    run: RunFolder,
-    given: _Given,
-    loaders: tuple[TaskLoader, TaskLoader],
-    device: Device,
-    started_at: float,
-    notify: Notify,
-) -> tuple[TrainState, Bookkeeping]:
-    """Model, optimizer and books: from the newest checkpoint where there is one."""
-    checkpoint = CheckpointStore(run.checkpoints).newest()
-    if checkpoint is not None:
-        read, saved = checkpoint.read()
-        state = _new_state(read.model, config, loop_config, device)
-        notify(f"goes on from step {saved.step}")
-        return state, restored(state, saved)
-    model, notes = start_classifier(
-        given.source,
-        given.data.labels,
-        dropout=config.dropout,
-        fresh_weights=config.fresh_weights,
-        seed=config.training.seed,
-        frozen=config.freeze == "encoder",
-    )
-    for note in notes:
-        notify(note)
-    state = _new_state(model, config, loop_config, device)
-    train, validation = loaders
-    budget = step_budget(
-        config.length,
-        default_epochs=default_epochs(len(given.data.train.rows)),
-        batches_per_epoch=train.batches_per_epoch,
-        measure=(state.model, _objective(config, given.data), train.micro_batches, device),
-        validation_share=validation.num_tokens * train.batches_per_epoch / train.num_tokens,
-        started_at=started_at,
-    )
-    return state, Bookkeeping(budget)
+@dataclass(frozen=True)
+class _Begin:
+    """Makes model, optimizer and books."""
 
+    config: FinetuneConfig
+    loop_config: LoopConfig
+    given: _Given
+    batches: Loaded
+    objective: Objective
+    device: Device
+    started_at: float
+    notify: Notify
 
-def _new_state(model: Model, config: FinetuneConfig, loop_config: LoopConfig, device: Device) -> TrainState:
-    model = model.to(device.name)
-    model.train()
-    if config.freeze == "encoder":
-        freeze_encoder(model)
-    return TrainState(model, new_optimizer(model, loop_config.optimizer))
+    def state_and_books(self, checkpoints: CheckpointStore) -> tuple[TrainState, Bookkeeping]:
+        """From the newest checkpoint where there is one."""
+        config, given, train = self.config, self.given, self.batches.train
+        checkpoint = checkpoints.newest()
+        if checkpoint is not None:
+            read, saved = checkpoint.read()
+            state = self._state(read.model)
+            self.notify(f"goes on from step {saved.step}")
+            return state, restored(state, saved)
+        model, notes = start_model(
+            given.source,
+            given.heads(config),
+            dropout=config.dropout,
+            fresh_weights=config.fresh_weights,
+            seed=config.training.seed,
+            frozen=config.freeze == "encoder",
+        )
+        for note in notes:
+            self.notify(note)
+        state = self._state(model)
+        budget = step_budget(
+            config.length,
+            default_epochs=default_epochs(len(given.data.train.items)),
+            batches_per_epoch=train.batches_per_epoch,
+            measure=(state.model, self.objective, train.micro_batches, self.device),
+            validation_share=self.batches.validation.num_tokens * train.batches_per_epoch / train.num_tokens,
+            started_at=self.started_at,
+        )
+        return state, Bookkeeping(budget)
 
-
-def _objective(config: FinetuneConfig, data: ClassificationData) -> Classification:
-    if config.class_weights == "none":
-        return Classification()
-    return Classification(balanced_weights(data.train.ids, len(data.labels)))
+    def _state(self, model: Model) -> TrainState:
+        model = model.to(self.device.name)
+        model.train()
+        if self.config.freeze == "encoder":
+            freeze_encoder(model)
+        return TrainState(model, new_optimizer(model, self.loop_config.optimizer))
 
 
 class _Validation:
-    """Scores on the validation rows, with what the model said of each kept for the evaluation at the end."""
+    """Scores on the validation rows, and what they decide at the end."""
 
-    def __init__(self, model: Model, loader: TaskLoader, data: ClassificationData, device: Device) -> None:
+    def __init__(self, model: Model, batches: Loaded, given: _Given, device: Device) -> None:
         self._model = model
-        self._loader = loader
-        self._truth = data.validation.ids
+        self._batches = batches
+        self._given = given
         self._device = device
-        self.log_probabilities = np.empty((0, len(data.labels)), np.float32)
-        """Of the last call."""
 
     def __call__(self) -> dict[str, float]:
-        self.log_probabilities = batch_log_probabilities(self._model, self._loader.in_order(), self._device)
-        return classification_scores(self.log_probabilities, self._truth)
+        evaluation = self._evaluation(self._outputs(), self._model.config.heads)
+        return {name: evaluation[name] for name in self._given.metrics if name in evaluation}
+
+    def settle(self) -> dict[str, Any]:
+        """Let the task decide what it decides on validation, and evaluate the model as it then is."""
+        outputs = self._outputs()
+        model, given = self._model, self._given
+        examples, rows = self._batches.validation_examples, given.data.validation
+        heads = given.task.settle(outputs, examples, rows, model)
+        if heads != model.config.heads:
+            model.config = model.config.model_copy(update={"heads": heads})
+            outputs = self._outputs()
+        return self._evaluation(outputs, heads)
+
+    def _outputs(self) -> np.ndarray:
+        return batch_outputs(self._model, self._batches.validation.in_order(), self._device, self._given.task.head)
+
+    def _evaluation(self, outputs: np.ndarray, heads: HeadsConfig) -> dict[str, Any]:
+        given = self._given
+        return given.task.evaluation(outputs, self._batches.validation_examples, given.data.validation, heads)
+
+
+def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Better]:
+    """The task's scores, that one first which tells the best validation."""
+    known = task.metrics(data.validation, data.labels)
+    chosen = config.training.metric
+    if chosen is None:
+        chosen = next(iter(known))
+    elif chosen not in known:
+        raise unknown_name("training.metric", chosen, known)
+    better = config.training.direction or known[chosen]
+    return {chosen: better} | {name: way for name, way in known.items() if name != chosen}
+
+
+def _badness(metrics: dict[str, float], ways: dict[str, Better]) -> float:
+    """Lower for a better validation; a score that is no number is the worst."""
+    name, better = next(iter(ways.items()))
+    score = metrics.get(name, math.nan)
+    if math.isnan(score):
+        return math.inf
+    return score if better == "lower" else -score
+
+
+def _keep_best(
+    config: FinetuneConfig,
+    state: TrainState,
+    books: Bookkeeping,
+    checkpoints: CheckpointStore,
+    notify: Notify,
+    metric: str,
+) -> int:
+    """Give the model its weights of the best validation, where they are not those that it has; returns their step."""
+    best = books.best_step
+    if config.training.keep == "last" or best is None or best == state.step:
+        return state.step
+    checkpoint = checkpoints.at(best)
+    if checkpoint is None:
+        notify(f"the best validation was at step {best}, whose checkpoint is gone: the last model is kept")
+        return state.step
+    state.model.load_state_dict(checkpoint.read()[0].model.state_dict())
+    notify(f"the model of step {best} is kept, whose {metric.replace('_', ' ')} was the best")
+    return best
 
 
 def _max_length(config: FinetuneConfig, source: Source) -> int:
@@ -223,7 +312,7 @@ def _max_length(config: FinetuneConfig, source: Source) -> int:
     return config.max_length or source.max_length
 
 
-def _refuse_changed_data(run: RunFolder, data: ClassificationData) -> None:
+def _refuse_changed_data(run: RunFolder, data: TaskData) -> None:
     record = run.record()
     for name in ("train_sha256", "validation_sha256"):
         if name in record and record[name] != data.facts.get(name):
@@ -239,10 +328,11 @@ def _finish(
     run: RunFolder,
     given: _Given,
     state: TrainState,
-    metrics: dict[str, float],
     evaluation: dict[str, Any],
+    kept_step: int,
 ) -> Run:
-    record = run.record() | {"steps": state.step, "tokens": state.tokens, "metrics": metrics}
+    scores = {name: evaluation[name] for name in given.metrics if name in evaluation}
+    record = run.record() | {"steps": state.step, "tokens": state.tokens, "kept_step": kept_step, "metrics": scores}
     write_json(run.evaluation, evaluation)
     write_file(run.report, finetune_report(run.path.name, config.written, record, evaluation, read_log(run.log)))
     run.write(record)
@@ -250,6 +340,7 @@ def _finish(
         tokenizer = given.source.tokenizer
         write_model(temporary, state.model, tokenizer)
         # What the model was trained on is what it sees later too, here and elsewhere.
-        tokenizer.save(temporary, max_length=given.max_length, long_texts=config.long_texts)
-        write_file(temporary / CARD, classifier_card(state.model.config, record, evaluation))
+        side = "head" if config.long_texts == "windows" else config.long_texts
+        tokenizer.save(temporary, max_length=given.max_length, long_texts=side)
+        write_file(temporary / CARD, task_card(state.model.config, record, evaluation))
     return run.finished(already=False)

@@ -3,27 +3,36 @@
 from pathlib import Path
 
 from bertsmith.batches.sequence_format import SequenceFormat
-from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import choose_device
 from bertsmith.folders.model_folder import read_tokenizer
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.pretraining.data import refuse_unfit_examples
 from bertsmith.recipes.pretraining.options import PretrainConfig
-from bertsmith.recipes.pretraining.start_model import (
+from bertsmith.recipes.pretraining.start_encoder import (
     is_model_folder,
     known_encoder,
-    positions_of,
-    refuse_unfit_start,
+    refuse_larger_vocabulary,
     refuse_unknown_start,
 )
+from bertsmith.recipes.pretraining.start_model import refuse_unfit_start
 from bertsmith.recipes.pretraining.vocabulary import words_beyond
-from bertsmith.recipes.text_sources import is_corpus, refuse_mixed_sources, refuse_settings_of_text
+from bertsmith.recipes.text_sources import (
+    given_tokenizer,
+    is_corpus,
+    refuse_mixed_sources,
+    refuse_settings_of_text,
+    refuse_settings_of_tokenizer,
+)
 from bertsmith.text.documents import find_files
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
-def refuse_early(config: PretrainConfig) -> None:
-    """Refuse what can be refused before anything is written.
+def refuse_early(config: PretrainConfig, *, has_begun: bool = False) -> None:
+    """Refuse what can be refused before anything is written. No weight is read.
+
+    Args:
+        config: what is to run.
+        has_begun: whether there is a checkpoint to go on from. What the model begins with then counts no more.
 
     Raises:
         InputError: if settings do not fit each other, the model or the tokenizer, or a source is not there.
@@ -39,35 +48,32 @@ def refuse_early(config: PretrainConfig) -> None:
         corpus=config.corpus,
     )
     refuse_unknown_start(config.model)
-    refuse_unfit_start(config.model, config.objective)
+    if not has_begun:
+        refuse_unfit_start(config.model, config.objective)
     if config.extend_vocabulary:
         _refuse_unfit_extension(config)
     choose_device(config.runtime.device, "fp32")
-    positions = positions_of(config.model)
-    if config.max_length > positions:
-        raise InputError(
-            "--max-length must not exceed the positions of the model",
-            f"{config.max_length}, and {config.model.start} has {positions}",
-            f"Use --max-length {positions} or less.",
-        )
     if config.training.batch_tokens < 2 * config.max_length:
         raise InputError(
             "--batch-tokens must hold two sequences at least",
             f"{config.training.batch_tokens} with --max-length {config.max_length}",
             f"Use --batch-tokens {2 * config.max_length} or more.",
         )
-    tokenizer = _given_tokenizer(config)
-    refuse_unfit(config, tokenizer)
-    if tokenizer is not None and is_model_folder(config.model.start):
-        num_embeddings = known_encoder(config.model).vocab_size
-        own = read_tokenizer(Path(config.model.start), vocab_size=num_embeddings)
-        words_beyond(own, tokenizer, num_embeddings=num_embeddings)
+    refuse_unfit(config, _tokenizer_that_exists(config))
     if not is_corpus(config.sources[0]):
         find_files(config.sources)
 
 
 def refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
-    """Refuse examples that cannot be made as asked, with a tokenizer where there is one."""
+    """Refuse a model and examples that cannot be made as asked, with a tokenizer where there is one."""
+    refuse_larger_vocabulary(config.model, tokenizer, config.tokenizer)
+    positions = known_encoder(config.model, tokenizer).num_positions
+    if config.max_length > positions:
+        raise InputError(
+            "--max-length must not exceed the positions of the model",
+            f"{config.max_length}, and {config.model.start} has {positions}",
+            f"Use --max-length {positions} or less.",
+        )
     refuse_unfit_examples(
         None if tokenizer is None else SequenceFormat.of(tokenizer),
         objective=config.objective,
@@ -76,11 +82,23 @@ def refuse_unfit(config: PretrainConfig, tokenizer: Tokenizer | None) -> None:
     )
 
 
-def _given_tokenizer(config: PretrainConfig) -> Tokenizer | None:
-    """The tokenizer that was named, or that of a prepared corpus."""
-    if is_corpus(config.sources[0]):
-        return Tokenizer.from_folder(Corpus.open(config.sources[0]).tokenizer_folder)
-    return None if config.tokenizer_folder is None else Tokenizer.from_folder(config.tokenizer_folder)
+def _tokenizer_that_exists(config: PretrainConfig) -> Tokenizer | None:
+    """The tokenizer of a prepared corpus, the one that was named, or that of the model that goes on; else None.
+
+    Raises:
+        InputError: if it is another than that of the model that goes on, or settings ask for another.
+    """
+    tokenizer = given_tokenizer(config.sources, config.tokenizer_folder, config.tokenizer)
+    if not is_model_folder(config.model.start):
+        return tokenizer
+    num_embeddings = known_encoder(config.model).vocab_size
+    own = read_tokenizer(Path(config.model.start), vocab_size=num_embeddings)
+    if tokenizer is None:
+        brought_by = f"--model {config.model.start}, a folder with its tokenizer"
+        refuse_settings_of_tokenizer(own, config.tokenizer, brought_by=brought_by)
+        return own
+    words_beyond(own, tokenizer, num_embeddings=num_embeddings)
+    return tokenizer
 
 
 def _refuse_unfit_extension(config: PretrainConfig) -> None:

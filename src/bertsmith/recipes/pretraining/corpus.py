@@ -1,16 +1,17 @@
 """The corpus of a pre-training and the tokenizer that wrote it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.folders.model_folder import read_tokenizer
 from bertsmith.recipes.pretraining.checks import refuse_unfit
 from bertsmith.recipes.pretraining.options import PretrainConfig
-from bertsmith.recipes.pretraining.start_model import is_model_folder, known_encoder
+from bertsmith.recipes.pretraining.start_encoder import is_model_folder, known_encoder, named_vocab_size
 from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.recipes.text_sources import extended_tokenizer, is_corpus, prepare_files, tokenizer_for
 from bertsmith.text.documents import find_files
+from bertsmith.tokenization.domain_words import MIN_OCCURRENCES
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
@@ -29,13 +30,29 @@ def corpus_of_run(config: PretrainConfig, run: RunFolder, notify: Callable[[str]
     if config.tokenizer_folder is not None:
         tokenizer = Tokenizer.from_folder(config.tokenizer_folder)
     elif is_model_folder(config.model.start):
-        vocab_size = known_encoder(config.model).vocab_size
-        tokenizer = read_tokenizer(Path(config.model.start), vocab_size=vocab_size)
-        if config.extend_vocabulary:
-            tokenizer = extended_tokenizer(tokenizer, files, config.text, config.extend_vocabulary, run.tokenizer)
+        tokenizer = _tokenizer_that_goes_on(config, files, run, notify)
     else:
-        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer)
+        room = named_vocab_size(config.model)
+        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer, room=room)
         notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
     refuse_unfit(config, tokenizer)
     notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")
     return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
+
+
+def _tokenizer_that_goes_on(
+    config: PretrainConfig, files: Sequence[Path], run: RunFolder, notify: Callable[[str], None]
+) -> Tokenizer:
+    """The tokenizer of the model that goes on, with words of the text where they are asked for."""
+    own = read_tokenizer(Path(config.model.start), vocab_size=known_encoder(config.model).vocab_size)
+    wanted = config.extend_vocabulary
+    if not wanted:
+        return own
+    extended = extended_tokenizer(own, files, config.text, wanted, run.tokenizer)
+    found = len(extended.added_words) - len(own.added_words)
+    if found < wanted:
+        notify(
+            f"note: {found:,} words to add in place of {wanted:,}: the text has no more that come {MIN_OCCURRENCES} "
+            "times and are several pieces now"
+        )
+    return extended

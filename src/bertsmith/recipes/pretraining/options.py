@@ -26,7 +26,8 @@ class ModelChoice(Config):
     activation: Activation | None = None
     max_position_embeddings: Count | None = None
     dropout: Dropout | None = None
-    """None: no dropout with fresh weights, what the folder says with others."""
+    """None: no dropout with a preset; with a config.json or a model folder what that says, and one of BERT's that names
+    no rates means the published 0.1."""
     mlm_head: Literal["transform", "linear"] = "transform"
     mlm_head_input: Literal["last", "all_layers"] = "last"
     tie_embeddings: bool = True

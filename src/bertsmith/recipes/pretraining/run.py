@@ -30,10 +30,8 @@ from bertsmith.recipes.pretraining.data import (
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.sampling import Sampler, WritingSampler
 from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
-from bertsmith.recipes.pretraining.start_model import (
-    refuse_unknown_start,
-    start_model,
-)
+from bertsmith.recipes.pretraining.start_encoder import refuse_unknown_start
+from bertsmith.recipes.pretraining.start_model import start_model
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
@@ -82,7 +80,7 @@ def pretrain_run(
     run = RunFolder(folder, config)
     if run.is_finished:
         return run.finished()
-    refuse_early(config)
+    refuse_early(config, has_begun=run.has_checkpoint)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))

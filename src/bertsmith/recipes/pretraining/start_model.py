@@ -1,24 +1,28 @@
 """The model that a run begins with: fresh from a preset or a config, or out of a folder."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from bertsmith.folders.config_json import encoder_from_json
-from bertsmith.folders.model_folder import read_config, read_model, read_tokenizer, refuse_larger_tokenizer
-from bertsmith.foundation.errors import InputError, unknown_name
+from bertsmith.folders.model_folder import read_model, read_tokenizer
+from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import derived_seed
-from bertsmith.model import PRESETS, EncoderConfig, HeadsConfig, Model, ModelConfig, new_model, preset
+from bertsmith.model import EncoderConfig, HeadsConfig, Model, ModelConfig, new_model
 from bertsmith.model.extend import with_more_tokens
 from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.recipes.pretraining.options import ModelChoice
+from bertsmith.recipes.pretraining.start_encoder import (
+    SETTINGS,
+    is_model_folder,
+    known_encoder,
+    notes_on_padding,
+    refuse_larger_vocabulary,
+)
 from bertsmith.recipes.pretraining.vocabulary import words_beyond
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-_SETTINGS = "the model's settings"
 _HEAD_SETTINGS = ("mlm_head", "mlm_head_input", "tie_embeddings")
 _LEFT_OUT = {"next_sentence": "next sentence", "sentence_order": "sentence order", "classifier": "the classifier"}
 """Heads that an adaptation may leave behind, as they are told."""
@@ -30,19 +34,6 @@ class StartModel:
 
     model: Model
     notes: tuple[str, ...]
-
-
-def is_model_folder(start: str) -> bool:
-    """Whether the start of a model names a folder and not a preset."""
-    return start not in PRESETS and Path(start).is_dir()
-
-
-def refuse_unknown_start(choice: ModelChoice) -> None:
-    """Raise an `InputError` where the start is neither a preset, a config file nor a folder."""
-    if choice.start not in PRESETS and not Path(choice.start).exists():
-        raise unknown_name(
-            "--model must be a preset, a config.json or a model folder that exists; a preset", choice.start, PRESETS
-        )
 
 
 def start_model(
@@ -69,11 +60,11 @@ def start_model(
     weights_seed = derived_seed(seed, "weights")
     if is_model_folder(choice.start):
         return _continued(choice, tokenizer, token_counts, objective, weights_seed)
-    encoder = known_encoder(choice, vocab_size=tokenizer.vocab_size, pad_token_id=tokenizer.pad_id)
-    refuse_larger_tokenizer(tokenizer, encoder.vocab_size)
-    config = model_for(objective, encoder, heads_for(choice, objective))
+    refuse_larger_vocabulary(choice, tokenizer)
+    config = model_for(objective, known_encoder(choice, tokenizer), heads_for(choice, objective))
     counts = token_counts if choice.bias_from_frequencies else None
-    return StartModel(new_model(config, seed=weights_seed, token_counts=counts), ())
+    model = new_model(config, seed=weights_seed, token_counts=counts)
+    return StartModel(model, tuple(notes_on_padding(choice, tokenizer)))
 
 
 def heads_for(choice: ModelChoice, objective: str, source: HeadsConfig | None = None) -> HeadsConfig:
@@ -100,7 +91,7 @@ def heads_for(choice: ModelChoice, objective: str, source: HeadsConfig | None = 
         "next_sentence": objective == "mlm+nsp",
         "sentence_order": objective == "mlm+sop",
     }
-    return HeadsConfig.parse(values, where=_SETTINGS)
+    return HeadsConfig.parse(values, where=SETTINGS)
 
 
 def _decided(chosen: dict[str, object], heads: HeadsConfig, why: str) -> dict[str, object]:
@@ -136,7 +127,7 @@ def model_for(objective: str, encoder: EncoderConfig, heads: HeadsConfig) -> Mod
 
 
 def _model_of(encoder: EncoderConfig, heads: HeadsConfig) -> ModelConfig:
-    return ModelConfig.parse({"encoder": encoder, "heads": heads}, where=_SETTINGS)
+    return ModelConfig.parse({"encoder": encoder, "heads": heads}, where=SETTINGS)
 
 
 def refuse_unfit_reading(objective: str, encoder: EncoderConfig) -> None:
@@ -152,45 +143,18 @@ def refuse_unfit_reading(objective: str, encoder: EncoderConfig) -> None:
         )
 
 
-def positions_of(choice: ModelChoice) -> int:
-    """How many positions the model will have, known before anything is built."""
-    return known_encoder(choice).num_positions
-
-
 def refuse_unfit_start(choice: ModelChoice, objective: str) -> None:
-    """Raise an `InputError` where the start of a model cannot be made to read as the objective needs, or its heads."""
+    """Raise an `InputError` where the start of a model cannot be made to read as the objective needs, or its heads.
+
+    Of a model folder, config.json is read and what the weights are called: no weight is.
+    """
     encoder = known_encoder(choice)
     if not is_model_folder(choice.start):
         model_for(objective, encoder, heads_for(choice, objective))
         return
     refuse_unfit_reading(objective, encoder)
-    source = read_model(Path(choice.start)).model.config.heads
+    source = read_model(Path(choice.start), weights=False).model.config.heads
     _model_of(encoder, heads_for(choice, objective, source))
-
-
-def known_encoder(choice: ModelChoice, *, vocab_size: int = 1, pad_token_id: int | None = None) -> EncoderConfig:
-    """The encoder's config, with what is known of the tokenizer: of a fresh model, that decides the vocabulary.
-
-    Raises:
-        InputError: if what the choice says does not fit together.
-    """
-    pad = {} if pad_token_id is None else {"pad_token_id": pad_token_id}
-    dropout = {} if choice.dropout is None else {"dropout": choice.dropout}
-    if choice.start in PRESETS:
-        return preset(choice.start, vocab_size=vocab_size, **pad, **choice.sizes, **dropout)
-    path = Path(choice.start)
-    if not path.is_dir():
-        # A config.json without a vocabulary leaves its size to the tokenizer.
-        encoder = encoder_from_json({"vocab_size": vocab_size, **config_file(path)}, choice.start)
-    elif choice.sizes:
-        raise InputError(
-            "A model folder's sizes are what they are",
-            ", ".join(f"model.{name}={value}" for name, value in choice.sizes.items()),
-            "Leave these settings out, or begin anew with a preset or a config.json.",
-        )
-    else:
-        encoder = encoder_from_json(read_config(path), choice.start)
-    return EncoderConfig.parse({**encoder.model_dump(), **choice.sizes, **dropout}, where=_SETTINGS)
 
 
 def _continued(
@@ -238,18 +202,3 @@ def _extended(model: Model, folder: Path, tokenizer: Tokenizer) -> tuple[Model, 
     larger = with_more_tokens(model, pieces, first_id=own.vocab_size)
     saved = sum(len(ids) - 1 for ids in pieces)
     return larger, [f"{len(words):,} words added, written with {saved / len(words) + 1:.1f} pieces each until now"]
-
-
-def config_file(path: Path) -> dict[str, object]:
-    """A config.json that lies by itself.
-
-    Raises:
-        InputError: if it is no JSON object.
-    """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError):
-        values = None
-    if not isinstance(values, dict):
-        raise InputError("--model must name a preset, a config.json or a model folder", path, "Check the file.")
-    return values

@@ -2,9 +2,11 @@
 
 import json
 import os
+import random
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +20,11 @@ from bertsmith.foundation.files import new_folder
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.model import Dropout
 from bertsmith.model.packed import PackedTokens
+from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
-from bertsmith.recipes.finetuning.start_classifier import open_source, start_classifier
+from bertsmith.recipes.finetuning.start_model import open_source, start_model
 from bertsmith.recipes.results import Run
-from bertsmith.training.events import Event, Observer, Progress, Validated
+from bertsmith.training.events import EndedEarly, Event, Observer, Progress, Validated
 from bertsmith.training.log import read_log
 from made_corpora import made_tokenizer
 from made_tasks import made_classifier, made_encoder, made_rows, write_rows
@@ -56,14 +59,16 @@ def _same(first: Path, second: Path) -> bool:
 def test_it_learns_and_leaves_a_run_folder(learned: tuple[Run, list[str], list[Event]]) -> None:
     run, _, events = learned
     assert run.metrics["accuracy"] > 0.9
-    assert set(run.metrics) == {"loss", "accuracy", "macro_f1", "matthews"}
+    assert {"loss", "accuracy", "macro_f1", "matthews"} <= set(run.metrics)
+    assert next(iter(run.metrics)) == "accuracy"
     assert {path.name for path in run.folder.iterdir()} == {
         *("run.toml", "log.jsonl", "checkpoints", "model", "report.html", "evaluation.json")
     }
     kinds = {entry["kind"] for entry in read_log(run.folder / "log.jsonl")}
     assert kinds == {"train", "validation"}
     assert any(isinstance(event, Progress) for event in events)
-    assert [event for event in events if isinstance(event, Validated)][-1].metrics == run.metrics
+    validations = [event for event in events if isinstance(event, Validated)]
+    assert max(validations, key=lambda event: event.metrics["accuracy"]).metrics == run.metrics
     assert bertsmith.verify(run.folder).faults == ()
 
 
@@ -189,9 +194,9 @@ def test_a_frozen_encoder_has_no_dropout_while_the_head_learns(work: Path) -> No
         assert config.encoder.dropout == Dropout()
         assert config.heads.classifier_dropout == 0.5
     assert checkpoints
-    model, _ = start_classifier(
-        open_source(str(work / "encoder")), ("dry", "wet"), dropout=0.5, fresh_weights=False, seed=0, frozen=True
-    )
+    task = {"task": "classify", "labels": ("dry", "wet")}
+    source = open_source(str(work / "encoder"))
+    model, _ = start_model(source, task, dropout=0.5, fresh_weights=False, seed=0, frozen=True)
     packed = PackedTokens.build(np.array([2, 9, 10, 3]), np.zeros(4, np.int64), np.array([0, 4]))
     still = model.eval().encoder.packed(packed)
     assert torch.equal(model.train().encoder.packed(packed), still)
@@ -234,9 +239,10 @@ def test_a_trained_classifier_goes_on_with_its_labels_in_its_order(
     learned: tuple[Run, list[str], list[Event]], work: Path
 ) -> None:
     notes: list[str] = []
-    config = config_of(work, model=str(learned[0].folder), length={"steps": 1})
+    slow = {"optimizer": {"learning_rate": 1e-6}}
+    config = config_of(work, model=str(learned[0].folder), length={"steps": 1}, training=slow)
     run = finetune_run(config, work / "on", notify=notes.append)
-    assert any("goes on with the classifier" in note for note in notes)
+    assert any("goes on with the head" in note for note in notes)
     assert run.metrics["accuracy"] > 0.8
     three = write_rows(work / "three.csv", made_rows({"wet": 20, "dry": 20, "cold": 20}))
     config = config_of(work, model=str(learned[0].folder), train=str(three), length={"steps": 1})
@@ -283,3 +289,111 @@ def test_positions_past_those_of_the_sources_own_run_are_not_used(work: Path, tm
     run = finetune_run(config_of(work, model=str(tmp_path / "run"), length={"steps": 1}), tmp_path / "out")
     settings = json.loads((run.model_folder / "tokenizer_config.json").read_text())
     assert settings["model_max_length"] == 20
+
+
+def _validations(run: Run) -> list[dict[str, float]]:
+    return [entry for entry in read_log(run.folder / "log.jsonl") if entry["kind"] == "validation"]
+
+
+def _spoilt(work: Path, **training: Any) -> FinetuneConfig:
+    """A run whose rate is far too high, so that its validations go up and down."""
+    values = QUICK["training"] | {"optimizer": {"learning_rate": 0.05}, "validate_every_share": 0.05} | training
+    return config_of(work, length={"steps": 40}, training=values)
+
+
+def test_the_model_of_the_best_validation_is_kept_whichever_way_is_better(work: Path) -> None:
+    for metric, best in (("accuracy", max), ("loss", min)):
+        notes: list[str] = []
+        run = finetune_run(_spoilt(work, metric=metric), work / f"best-{metric}", notify=notes.append)
+        scores = [entry[metric] for entry in _validations(run)]
+        assert run.metrics[metric] == pytest.approx(best(scores))
+        assert next(iter(run.metrics)) == metric
+        kept = _validations(run)[scores.index(best(scores))]["step"]
+        assert kept == run.steps or any(f"the model of step {kept} is kept" in note for note in notes)
+        found = bertsmith.load(run.folder, device="cpu", precision="fp32")
+        assert isinstance(found, ClassifyPredictor)
+    last = finetune_run(_spoilt(work, keep="last"), work / "last")
+    assert last.metrics["loss"] == _validations(last)[-1]["loss"]
+
+
+def test_the_direction_can_be_turned(work: Path) -> None:
+    run = finetune_run(_spoilt(work, metric="loss", direction="higher"), work / "turned-round")
+    losses = [entry["loss"] for entry in _validations(run)]
+    assert run.metrics["loss"] == pytest.approx(max(losses))
+    assert losses[-1] < max(losses)
+
+
+def test_a_run_that_gets_no_better_ends_early_and_a_resume_of_it_too(work: Path) -> None:
+    config = _spoilt(work, metric="loss", patience=2)
+    events: list[Event] = []
+    run = finetune_run(config, work / "patient", observers=[events.append])
+    losses = [entry["loss"] for entry in _validations(run)]
+    assert run.steps < 40
+    assert losses.index(min(losses)) == len(losses) - 3
+    (ended,) = [event for event in events if isinstance(event, EndedEarly)]
+    assert (ended.step, ended.best_step) == (run.steps, _validations(run)[-3]["step"])
+    with pytest.raises(Stopped):
+        finetune_run(config, work / "patient-parted", observers=[_StopsAt(2)])
+    parted = finetune_run(config, work / "patient-parted")
+    assert parted.steps == run.steps
+    assert _same(parted.model_folder, run.model_folder)
+
+
+def test_an_unknown_metric_is_refused_before_training(work: Path) -> None:
+    training = QUICK["training"] | {"metric": "acuracy"}
+    with pytest.raises(InputError, match=r"accuracy.*macro_f1.*acuracy.*Did you mean accuracy"):
+        finetune_run(config_of(work, training=training), work / "metric")
+    assert not (work / "metric").exists()
+
+
+def test_long_texts_in_windows_are_seen_whole_in_training_and_after(work: Path) -> None:
+    stream = random.Random(5)
+    rows = []
+    for row in made_rows({"wet": 40, "dry": 40}):
+        filling = " ".join(stream.choices(("the", "old", "small", "garden"), k=40))
+        rows.append(row | {"text": stream.choice((f"{filling} {row['text']}", f"{row['text']} {filling}"))})
+    path = write_rows(work / "windows.csv", rows)
+    notes: list[str] = []
+    config = config_of(
+        work, train=str(path), validation=str(path), max_length=24, long_texts="windows", length={"epochs": 12}
+    )
+    run = finetune_run(config, work / "windows", notify=notes.append)
+    assert any("rows are read in" in note for note in notes)
+    assert run.metrics["accuracy"] > 0.85
+    assert read_model(run.model_folder).model.config.heads.windows
+    report = bertsmith.evaluate(run.folder, path, device="cpu", precision="fp32")
+    assert report.metrics["accuracy"] == run.metrics["accuracy"]
+
+
+def test_several_seeds_give_mean_and_spread_and_the_best_model(work: Path) -> None:
+    config = config_of(work, seeds=3, length={"epochs": 3})
+    notes: list[str] = []
+    run = finetune_run(config, work / "seeds", notify=notes.append)
+    singles = [finetune_run(config.with_seed(seed), work / "seeds" / f"seed-{seed}") for seed in range(3)]
+    assert all(one.already_finished for one in singles)
+    assert len({one.metrics["loss"] for one in singles}) == 3
+    for name, mean in run.metrics.items():
+        values = np.array([one.metrics[name] for one in singles])
+        assert mean == pytest.approx(values.mean())
+        assert run.spread[name] == pytest.approx(values.std(ddof=1))
+    best = max(singles, key=lambda one: one.metrics["accuracy"])
+    assert _same(run.model_folder, best.model_folder)
+    assert bertsmith.verify(run.model_folder).faults == ()
+    assert "seed 2 (3 of 3)" in notes
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    assert "Each seed" in page
+    assert "±" in page
+    again = finetune_run(config, work / "seeds")
+    assert again.already_finished
+    assert (again.metrics, again.spread) == (run.metrics, run.spread)
+
+
+def test_several_seeds_that_were_stopped_go_on(work: Path) -> None:
+    config = config_of(work, seeds=2)
+    with pytest.raises(Stopped):
+        finetune_run(config, work / "seeds-parted", observers=[_StopsAt(2)])
+    assert not (work / "seeds-parted" / "model").exists()
+    parted = finetune_run(config, work / "seeds-parted")
+    whole = finetune_run(config, work / "seeds-whole")
+    assert (parted.metrics, parted.spread) == (whole.metrics, whole.spread)
+    assert _same(parted.model_folder, whole.model_folder)

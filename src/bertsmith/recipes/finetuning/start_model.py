@@ -1,16 +1,21 @@
-"""The model that a fine-tuning begins with: an encoder out of a folder, with a fresh classifier on it."""
+"""The model that a fine-tuning begins with: an encoder out of a folder, with a fresh head on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bertsmith.folders.model_folder import read_model, read_tokenizer
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import derived_seed
-from bertsmith.model import PRESETS, Dropout, EncoderConfig, HeadsConfig, Model, ModelConfig, new_model
+from bertsmith.model import PRESETS, Dropout, HeadsConfig, Model, ModelConfig, new_model
+from bertsmith.model.config import reads_pooler
+from bertsmith.objectives.regression import rescale
 from bertsmith.recipes.predict import model_folder_of
 from bertsmith.recipes.settings import read_settings
 from bertsmith.tokenization.tokenizer import Tokenizer
+
+_HEADS = ("classifier.", "token_classifier.", "spans.")
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,15 @@ def open_source(name: str) -> Source:
     return Source(folder, read.model, read_tokenizer(folder, vocab_size=encoder.vocab_size), read.notes)
 
 
-def start_classifier(
-    source: Source, labels: Sequence[str], *, dropout: float, fresh_weights: bool, seed: int, frozen: bool = False
+def start_model(
+    source: Source, task: dict[str, Any], *, dropout: float, fresh_weights: bool, seed: int, frozen: bool = False
 ) -> tuple[Model, tuple[str, ...]]:
     """Build the model to train.
 
     Args:
         source: where sizes and weights come from.
-        labels: the classes.
-        dropout: in all places of the encoder and before the classifier.
+        task: what `HeadsConfig` says of the task.
+        dropout: in all places of the encoder and before the head.
         fresh_weights: take the sizes alone.
         seed: decides weights that do not come from the source.
         frozen: whether the encoder will not be trained. It then has no dropout: what nobody trains need not be noisy.
@@ -69,27 +74,31 @@ def start_classifier(
     Returns:
         the model, and what a person should know of it.
     """
-    encoder = source.model.config.encoder.model_copy(update={"dropout": Dropout.everywhere(0.0 if frozen else dropout)})
-    config = _classifier_config(encoder, labels, source.model.config.heads, dropout)
+    config = task_model_config(source, task, dropout=dropout)
+    places = Dropout.everywhere(0.0 if frozen else dropout)
+    config = config.model_copy(update={"encoder": config.encoder.model_copy(update={"dropout": places})})
     model = new_model(config, seed=derived_seed(seed, "weights"))
     if fresh_weights:
         return model, (f"fresh weights with the sizes of {source.folder}",)
-    weights = {
-        name: value for name, value in source.model.state_dict().items() if name.startswith(("encoder.", "pooler."))
-    }
+    known = source.model.state_dict()
+    weights = {name: value for name, value in known.items() if name.startswith(("encoder.", "pooler."))}
     notes = list(source.notes)
-    if source.model.classifier is not None and source.model.config.heads.labels == config.heads.labels:
-        weights |= {name: value for name, value in source.model.state_dict().items() if name.startswith("classifier.")}
-        notes.append("goes on with the classifier of that folder, which has the same labels")
-    elif source.model.classifier is not None:
-        known = source.model.config.heads.labels
-        notes.append(f"the classifier of that folder has other labels ({len(known)}), so a new one begins")
+    before, heads = source.model.config.heads, config.heads
+    if before.task is not None and (before.task, before.labels) == (heads.task, heads.labels):
+        weights |= {name: value for name, value in known.items() if name.startswith(_HEADS)}
+        notes.append("goes on with the head of that folder, which was trained for the same")
+    elif before.task is not None:
+        same = before.task == heads.task
+        other = f"other labels ({len(before.labels)})" if same else f"another task, {before.task}"
+        notes.append(f"the head of that folder is for {other}, so a new one begins")
     if model.pooler is not None and "pooler.dense.weight" not in weights:
         notes.append(
             "that folder has no pooler, as its training had no task over whole sequences, so one begins anew beside "
-            "the classifier"
+            "the head"
         )
     model.load_state_dict({name: weights[name] for name in model.state_dict() if name in weights}, strict=False)
+    if heads.task == "regress" and before.task == "regress":  # Its head gives values, and is trained to give distances.
+        rescale(model, before.value_scale, heads.value_scale)
     return model, tuple(notes)
 
 
@@ -100,21 +109,27 @@ def known_order(source: Source, labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def freeze_encoder(model: Model) -> None:
-    """Leave the encoder's weights as they are in training; pooler and classifier go on learning."""
+    """Leave the encoder's weights as they are in training; pooler and head go on learning."""
     model.encoder.requires_grad_(False)
 
 
-def _classifier_config(
-    encoder: EncoderConfig, labels: Sequence[str], before: HeadsConfig, dropout: float
-) -> ModelConfig:
-    bare = ModelConfig(encoder=encoder, heads=HeadsConfig(masked_language_model=False))
+def task_model_config(source: Source, task: dict[str, Any], *, dropout: float) -> ModelConfig:
+    """The source's encoder with the head of a task.
+
+    Args:
+        source: whose encoder it is.
+        task: what `HeadsConfig` says of the task.
+        dropout: before the head.
+    """
+    encoder, before = source.model.config.encoder, source.model.config.heads
+    name = task["task"]
     # The first token of a causal encoder has read nothing, and one half of an ELMo's neither.
     one_way = encoder.causal or encoder.family == "elmo"
     heads = HeadsConfig(
         masked_language_model=False,
-        pooler=bare.uses_pooler,
-        labels=tuple(labels),
         classifier_dropout=dropout,
         classifier_input="mean" if one_way else before.classifier_input,
+        pooler=reads_pooler(encoder.family, name) or (name == "embed" and before.pooler),
+        **task,
     )
     return ModelConfig(encoder=encoder, heads=heads)

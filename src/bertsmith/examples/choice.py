@@ -1,0 +1,134 @@
+"""Multiple choice: which choice of a row is right, and each choice as a sequence of its own."""
+
+import itertools
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from bertsmith.examples.choice_tables import ChoiceItem, ChoiceRow, ChoiceTable
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows
+from bertsmith.foundation.errors import InputError
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_ENCODED_AT_ONCE = 256
+_FEWEST_ROWS_TO_JUDGE = 10
+
+
+def right_choices(table: ChoiceTable) -> Int[np.ndarray, " rows"]:
+    """Place of the right choice of each row, from 0.
+
+    The labels of a file are places where all of them can be, and otherwise the texts of choices.
+
+    Raises:
+        InputError: for a label that is neither, or the text of two choices.
+    """
+    places = [_number(row.label) for row in table.rows]
+    if all(_is_place(place, row) for place, row in zip(places, table.rows, strict=True)):
+        return np.array(places, np.int64)
+    by_text = [_with_text(row) for row in table.rows]
+    if all(len(found) == 1 for found in by_text):
+        return np.array(by_text, np.int64)[:, 0]
+    numbers = all(place is not None for place in places)
+    known = [
+        _is_place(place, row) if numbers else len(found) == 1
+        for place, found, row in zip(places, by_text, table.rows, strict=True)
+    ]
+    row, found = table.rows[known.index(False)], by_text[known.index(False)]
+    count = len(row.item.choices)
+    raise InputError(
+        f"A label must be the place of the right choice, from 0 to {count - 1}, or its text",
+        f"{table.path}, {row.place}: {table.columns.label}={row.label!r:.60}"
+        + (f", the text of {len(found)} choices" if len(found) > 1 else f", with {count} choices"),
+        "Mend the row, or name another column with --label.",
+    )
+
+
+def choice_notes(table: ChoiceTable) -> list[str]:
+    """What a person should know of rows, a line each."""
+    counts = np.array([len(row.item.choices) for row in table.rows])
+    few, most = int(counts.min()), int(counts.max())
+    numbers = f"{few}" if few == most else f"{few} to {most}"
+    notes = [f"{numbers} choices a row, of which guessing finds the right one in {(1 / counts).mean():.1%}"]
+    if doubled := sum(len(set(row.item.choices)) < len(row.item.choices) for row in table.rows):
+        notes.append(f"{doubled:,} of {len(counts):,} rows have a choice twice")
+    right = right_choices(table)
+    if len(right) >= _FEWEST_ROWS_TO_JUDGE:
+        if (right == right[0]).all():
+            notes.append(f"choice {right[0]}, counted from 0, is the right one in every row")
+        elif not (right == 0).any():
+            notes.append("choice 0 is never the right one: places are counted from 0, not from 1")
+    return notes
+
+
+def choice_examples(
+    items: Sequence[ChoiceItem],
+    right: Int[np.ndarray, " rows"] | None,
+    tokenizer: Tokenizer,
+    *,
+    max_length: int,
+    long_texts: LongTexts = "head",
+) -> TaskExamples:
+    """Each choice as one sequence of two texts, those of a row together.
+
+    Args:
+        items: one a row.
+        right: place of each row's right choice; None where it is not known.
+        tokenizer: the model's.
+        max_length: most tokens of a sequence, special ones included.
+        long_texts: which part is kept of a longer one, head or tail.
+
+    Raises:
+        InputError: if `max_length` leaves no room for text, or texts are to be read in windows.
+    """
+    if long_texts == "windows":
+        raise InputError("long_texts must be head or tail where choices are compared", long_texts, "Use one of them.")
+    sequences: list[tuple[np.ndarray, np.ndarray]] = []
+    num_cut = 0
+    for first in range(0, len(items), _ENCODED_AT_ONCE):
+        some = items[first : first + _ENCODED_AT_ONCE]
+        encodings = iter(tokenizer.encode_batch([pair for item in some for pair in item.pairs]))
+        for item in some:
+            was_cut = False
+            for encoding in itertools.islice(encodings, len(item.choices)):
+                kept = kept_windows(encoding, max_length, long_texts)[0]
+                was_cut = was_cut or len(kept) < len(encoding)
+                sequences.append((encoding.token_ids[kept], encoding.segment_ids[kept]))
+            num_cut += was_cut
+    counts = np.array([len(item.choices) for item in items], np.int64)
+    return TaskExamples.of(
+        sequences,
+        np.repeat(np.arange(len(items)), counts),
+        targets=right,
+        targets_by="group",
+        group_starts=np.concatenate([[0], np.cumsum(counts)]),
+        num_cut=num_cut,
+    )
+
+
+def _number(label: object) -> int | None:
+    match label:
+        case bool():
+            return None
+        case int():
+            return label
+        case float() if label.is_integer():
+            return int(label)
+        case str() if _WHOLE_NUMBER.fullmatch(label.strip()):
+            return int(label)
+        case _:
+            return None
+
+
+def _is_place(number: int | None, row: ChoiceRow) -> bool:
+    return number is not None and 0 <= number < len(row.item.choices)
+
+
+def _with_text(row: ChoiceRow) -> list[int]:
+    """Places of the choices whose text a row's label is."""
+    if not isinstance(row.label, str):
+        return []
+    wanted = row.label.strip()
+    return [place for place, choice in enumerate(row.item.choices) if choice.strip() == wanted]

@@ -1,0 +1,231 @@
+"""Rows with any number of labels each: read, ordered, mapped by name, split evenly."""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertsmith.examples.classification import label_order, unknown_label
+from bertsmith.examples.label_sets import LabelCells, LabelLayout, flag_width, guess_layout, label_set
+from bertsmith.examples.task_tables import (
+    LABEL_COLUMNS,
+    SAMPLE_ROWS,
+    Columns,
+    OptionNames,
+    TableConfig,
+    TaskRow,
+    TaskTable,
+    find_columns,
+    is_blank,
+    missing_column,
+    open_rows,
+    task_row,
+    whole_rows,
+)
+from bertsmith.foundation.errors import InputError
+from bertsmith.text.tables import TableRow, refuse_half_pair
+
+MULTILABEL_COLUMNS = (
+    "labels",
+    "tags",
+    "categories",
+    "classes",
+    "topics",
+    "genres",
+    "emotions",
+    "keywords",
+    *(name for name in LABEL_COLUMNS if name != "labels"),
+)
+"""Columns under which labels are looked for, in this order, where none is named."""
+
+_FEWEST_ROWS_TO_JUDGE = 10
+
+
+@dataclass(frozen=True)
+class MultilabelTable:
+    """The rows of a file; the label of each is a tuple of names, each once, in alphabetical order."""
+
+    table: TaskTable
+    layout: LabelLayout
+    width: int
+    """How many places lists of 0 and 1 have; 0 where labels are written in another way."""
+
+    @property
+    def rows(self) -> tuple[TaskRow, ...]:
+        """The rows."""
+        return self.table.rows
+
+    def __str__(self) -> str:
+        texts = replace(self.table.columns, label=None)
+        return f"{texts}, {self.layout}"
+
+
+def read_multilabel_table(
+    path: Path,
+    config: TableConfig = TableConfig(),
+    *,
+    options: OptionNames = OptionNames(),
+    like: MultilabelTable | None = None,
+) -> MultilabelTable:
+    """Read a file whose rows have any number of labels, none among them.
+
+    Args:
+        path: the file.
+        config: how it is read. Its ``label`` names a column of lists or of text with separators, or several columns of
+            0 and 1 as ``a,b,c``.
+        options: what errors call the settings.
+        like: rows that were read before, whose columns are meant, and whose way to write labels.
+
+    Raises:
+        InputError: if it cannot be read, a column is missing or cannot be told, a row holds no text, or labels that
+            cannot be read.
+    """
+    rows = open_rows(path, config, options)
+    sample = list(itertools.islice(rows, SAMPLE_ROWS))
+    columns, label_columns = _columns(path, sample, config, options, like)
+    single = len(label_columns) == 1
+    needed = [name for name in (columns.text, columns.pair, *(() if single else label_columns)) if name is not None]
+    read, skipped = whole_rows(
+        path,
+        itertools.chain(sample, rows),
+        lambda row: [name for name in needed if is_blank(row.values, name)],
+        lambda row: (task_row(path, row, columns, options=options), _cells(path, row, label_columns)),
+        config,
+        options,
+    )
+    cells = [found for _, found in read]
+    layout = guess_layout(label_columns, cells, named=config.label is not None) if like is None else like.layout
+    width = (like.width if like else 0) or (flag_width(cells) if layout.form == "flags" else 0)
+    labelled = tuple(replace(row, label=label_set(found, layout, path, width=width or None)) for row, found in read)
+    columns = replace(columns, label=", ".join(label_columns))
+    return MultilabelTable(TaskTable(path, columns, labelled, skipped), layout, width)
+
+
+def label_names(table: MultilabelTable) -> tuple[str, ...]:
+    """Every label of training rows: those of columns as they stand, others ordered by name, numbers by their value.
+
+    Raises:
+        InputError: if no row has a label, all have the same, or none ever recurs.
+    """
+    layout, rows = table.layout, table.rows
+    where = f"{table.table.path}, {layout}"
+    sets = {row.label for row in rows}
+    if sets == {()}:
+        raise InputError(
+            "Rows must have labels for a model to learn them",
+            f"none in all {len(rows)} rows of {where}",
+            "Name another column with --label, or several of 0 and 1 as --label a,b,c.",
+        )
+    if len(sets) == 1:
+        raise InputError(
+            "Rows must differ in their labels for a model to learn them",
+            f"{', '.join(rows[0].label)} in all {len(rows)} rows of {where}",
+            "Add rows with other labels, or name another column with --label.",
+        )
+    if layout.form == "columns":
+        return layout.columns
+    if layout.form == "flags":
+        return tuple(str(number) for number in range(table.width))
+    counts = Counter(name for row in rows for name in row.label)
+    if len(rows) >= _FEWEST_ROWS_TO_JUDGE and len(counts) >= len(rows) and max(counts.values()) == 1:
+        raise InputError(
+            "Labels must recur", f"another one in each of {len(rows)} rows of {where}", "Name the right one."
+        )
+    return label_order(counts)
+
+
+def label_targets(rows: Sequence[TaskRow], labels: Sequence[str], path: Path) -> Float[np.ndarray, "rows labels"]:
+    """1 where a row has a label and 0 where it lacks it, as the loss takes them.
+
+    Raises:
+        InputError: for a label that is none of `labels`; it and its row are named.
+    """
+    places = {name: place for place, name in enumerate(labels)}
+    targets = np.zeros((len(rows), len(labels)), np.float32)
+    for number, row in enumerate(rows):
+        for name in row.label:
+            if name not in places:
+                raise unknown_label(name, labels, path, row.place)
+            targets[number, places[name]] = 1.0
+    return targets
+
+
+def label_strata(targets: Float[np.ndarray, "rows labels"]) -> Int[np.ndarray, " rows"]:
+    """A stratum for each row: its rarest label, from 1, or 0 where it has none.
+
+    Rows that are held out by it have rare labels in their share, as far as labels that stand together allow.
+    """
+    rarity = np.argsort(np.argsort(targets.sum(0), kind="stable"), kind="stable")
+    ranks = np.where(targets > 0, rarity, targets.shape[1])
+    return np.where(targets.any(1), ranks.argmin(1) + 1, 0)
+
+
+def set_counts(targets: Float[np.ndarray, "rows labels"], labels: Sequence[str]) -> dict[str, int]:
+    """Rows that have each label."""
+    return dict(zip(labels, targets.sum(0).astype(int).tolist(), strict=True))
+
+
+def balanced_label_weights(targets: Float[np.ndarray, "rows labels"]) -> tuple[tuple[float, float], ...]:
+    """For each label a weight where it lacks and one where it stands, so that both weigh the same over the rows.
+
+    A label weighs 1 on the average row. One that no row has, or every row, keeps 1.
+    """
+    rows, having = len(targets), targets.sum(0, dtype=np.float64)
+    weights: list[tuple[float, float]] = []
+    for count in having.tolist():
+        both = 0 < count < rows
+        weights.append((rows / (2 * (rows - count)), rows / (2 * count)) if both else (1.0, 1.0))
+    return tuple(weights)
+
+
+def label_set_notes(targets: Float[np.ndarray, "rows labels"], labels: Sequence[str]) -> list[str]:
+    """What stands out in how many labels rows have."""
+    notes: list[str] = []
+    rows = len(targets)
+    if bare := int((~targets.any(1)).sum()):
+        notes.append(f"{bare:,} of {rows:,} training rows have no label, which is a valid answer")
+    if max(targets.sum(1)) <= 1:
+        notes.append("no row has two labels: where one excludes the others, the task is classify")
+    counts = set_counts(targets, labels)
+    if absent := [name for name, count in counts.items() if not count]:
+        notes.append(f"no training row has {', '.join(absent[:5])}{' …' if len(absent) > 5 else ''}")
+    if always := [name for name, count in counts.items() if count == rows]:
+        notes.append(f"every training row has {', '.join(always[:5])}")
+    return notes
+
+
+def _columns(
+    path: Path, sample: Sequence[TableRow], config: TableConfig, options: OptionNames, like: MultilabelTable | None
+) -> tuple[Columns, tuple[str, ...]]:
+    """The columns of the texts, and those of the labels."""
+    if like is not None:
+        columns = like.table.columns
+        config = config.model_copy(
+            update={"text": columns.text, "pair": columns.pair, "label": ",".join(like.layout.columns)}
+        )
+    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    if config.label is None or config.label in names or "," not in config.label:
+        found = find_columns(path, sample, config, labels=True, options=options, label_columns=MULTILABEL_COLUMNS)
+        return replace(found, label=None), (str(found.label),)
+    several = tuple(dict.fromkeys(part.strip() for part in config.label.split(",") if part.strip()))
+    for name in several:
+        if name not in names:
+            raise missing_column(path, options.label, name, names)
+    rest = [
+        replace(row, values={name: row.values[name] for name in row.values if name not in several}) for row in sample
+    ]
+    unlabelled = config.model_copy(update={"label": None})
+    return find_columns(path, rest, unlabelled, labels=False, options=options), several
+
+
+def _cells(path: Path, row: TableRow, columns: Sequence[str]) -> LabelCells:
+    values = tuple(None if is_blank(row.values, name) else row.values[name] for name in columns)
+    for value in values:
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, str):
+                refuse_half_pair(path, row.place, part)
+    return LabelCells(values, row.place)

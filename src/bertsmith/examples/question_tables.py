@@ -1,0 +1,195 @@
+"""Files of questions for a task: which column holds what, and answers brought to where they stand in their text."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bertsmith.examples.task_tables import (
+    SAMPLE_ROWS,
+    Columns,
+    OptionNames,
+    TableConfig,
+    cell_text,
+    is_blank,
+    missing_column,
+    named_column,
+    unknown_column,
+    whole_rows,
+)
+from bertsmith.foundation.errors import InputError
+from bertsmith.text.decoding import NotUtf8
+from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, question_rows
+from bertsmith.text.tables import TableRow
+
+QUESTION_COLUMNS = ("question", "query")
+"""Columns under which the question is looked for, in this order, where none is named. So are the next two."""
+CONTEXT_COLUMNS = ("context", "passage", "paragraph", "document", "text")
+ANSWER_COLUMNS = ("answers", "answer")
+_MOST_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class QuestionTable:
+    """The questions of a file."""
+
+    path: Path
+    columns: Columns
+    """Of question (text), context (pair) and answers (label)."""
+    rows: tuple[Question, ...]
+    notes: tuple[str, ...]
+    """What stands out in them, a line each."""
+
+
+def read_questions(
+    path: Path, config: TableConfig = TableConfig(), *, options: OptionNames = OptionNames()
+) -> QuestionTable:
+    """Read a file of questions with their answers.
+
+    A question with no answer, or marked ``is_impossible``, is one that its context does not answer. An answer that does
+    not stand at its offset is brought to the nearest place where it stands; where there is none its place is not
+    known, so that it is not trained on and still counts as right. Both are said, and refused under `config.strict`.
+
+    Args:
+        path: SQuAD's JSON, or a table with a row a question.
+        config: how it is read: ``text`` is the question's column, ``pair`` the context's, ``label`` the answers'.
+        options: what errors call the settings.
+
+    Raises:
+        InputError: if it cannot be read, a column is missing or cannot be told, or a row is blank or holds something
+            else than a question.
+    """
+    columns, rows = open_questions(path, config, labels=True, options=options)
+    impossible: list[str] = []
+
+    def question(row: TableRow) -> Question:
+        found = question_of(path, row, columns, options=options)
+        if found.answers and row.values.get(IMPOSSIBLE) is True:
+            impossible.append(row.place)
+            return replace(found, answers=())
+        return found
+
+    needed = [name for name in (columns.text, columns.pair) if name is not None]
+    written, blank = whole_rows(
+        path,
+        rows,
+        lambda row: [name for name in needed if is_blank(row.values, name)],
+        question,
+        config,
+        options,
+    )
+    placed = tuple(replace(row, answers=tuple(answer.placed(row.context) for answer in row.answers)) for row in written)
+    moved, lost = _misplaced(written, placed)
+    faults = [
+        (moved, "answers do not stand at their offset, and the nearest place where they do is taken"),
+        (lost, "answers do not stand in their context, and are not trained on"),
+        (impossible, "questions have answers and are marked is_impossible, and the mark counts"),
+    ]
+    if config.strict:
+        _refuse(path, faults, options)
+    notes = [f"{len(blank):,} rows left out, blank: {_some(blank)}"] if blank else []
+    notes += [f"{len(places):,} {what}: {_some(places)}" for places, what in faults if places]
+    if doubles := sum(count - 1 for count in Counter(row.key for row in placed).values()):
+        notes.append(f"{doubles:,} of {len(placed):,} questions repeat another about the same text")
+    return QuestionTable(path, columns, placed, tuple(notes))
+
+
+def open_questions(
+    path: Path, config: TableConfig, *, labels: bool, options: OptionNames = OptionNames()
+) -> tuple[Columns, Iterator[TableRow]]:
+    """Open a file of questions: its columns, and its rows one at a time.
+
+    Args:
+        path: the file.
+        config: how it is read.
+        labels: whether answers are needed.
+        options: what errors call the settings.
+
+    Raises:
+        InputError: if it cannot be read or its columns not be found.
+    """
+    rows = _rows(path, config, options)
+    sample = list(itertools.islice(rows, SAMPLE_ROWS))
+    if not sample:
+        raise InputError("A file of questions must hold some", f"{path} without any", "Check the file.")
+    return _columns(path, sample, config, labels, options), itertools.chain(sample, rows)
+
+
+def question_of(path: Path, row: TableRow, columns: Columns, *, options: OptionNames = OptionNames()) -> Question:
+    """A row as a question, with its answers where the columns say where they are, as they were written.
+
+    Raises:
+        InputError: the row's own fault; a blank question or context, or one that is no text; answers that are none.
+    """
+    if row.fault is not None:
+        raise row.fault
+    question = cell_text(path, row, columns.text, options)
+    context = cell_text(path, row, str(columns.pair), options)
+    name: Any = row.values.get(ID)
+    return Question(
+        row.place, row.place if name is None else str(name), question, context, gold_answers(path, row, columns.label)
+    )
+
+
+def _rows(path: Path, config: TableConfig, options: OptionNames) -> Iterator[TableRow]:
+    try:
+        yield from question_rows(path, config.encoding)
+    except NotUtf8 as error:
+        do = f"Name the file's encoding with {options.encoding}, for example latin-1."
+        raise InputError(error.rule, error.received, do) from None
+
+
+def _columns(
+    path: Path, sample: Sequence[TableRow], config: TableConfig, labels: bool, options: OptionNames
+) -> Columns:
+    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    if not names:
+        fault = next((row.fault for row in sample if row.fault is not None), None)
+        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
+    wanted = [
+        ("question", options.text, config.text, QUESTION_COLUMNS),
+        ("context", options.pair, config.pair, CONTEXT_COLUMNS),
+    ]
+    if labels:
+        wanted.append(("answers", options.label, config.label, ANSWER_COLUMNS))
+    found: list[str] = []
+    for what, option, name, known in wanted:
+        if name is not None and name not in names:
+            raise missing_column(path, option, name, names)
+        rest = [column for column in names if column not in (*found, config.text, config.pair, config.label)]
+        column = name or next((column for one in known if (column := named_column(rest, one)) is not None), None)
+        if column is None:
+            raise unknown_column(path, what, option, names)
+        found.append(column)
+    return Columns(found[0], found[1], found[2] if labels else None)
+
+
+def _misplaced(written: Sequence[Question], placed: Sequence[Question]) -> tuple[list[str], list[str]]:
+    """Places of answers that were moved, and of those that were not found."""
+    moved: list[str] = []
+    lost: list[str] = []
+    for before, after in zip(written, placed, strict=True):
+        for old, new in zip(before.answers, after.answers, strict=True):
+            if new.start is None:
+                lost.append(before.place)
+            elif new.start != old.start:
+                moved.append(before.place)
+    return moved, lost
+
+
+def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: OptionNames) -> None:
+    found = [f"{len(places):,} {what.partition(',')[0]}: {_some(places)}" for places, what in faults if places]
+    if found:
+        raise InputError(
+            f"Under {options.strict} answers must stand at their offsets, and impossible questions have none",
+            f"{path}, where {'; '.join(found)}",
+            f"Mend these rows, or leave {options.strict} out to have them mended or passed over.",
+        )
+
+
+def _some(places: Sequence[str]) -> str:
+    items = list(dict.fromkeys(places))
+    more = len(items) - _MOST_SHOWN
+    return ", ".join(items[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,186 @@
+"""What every predictor of a downstream task is: prepare windows, run the model, decode what it says."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from bertsmith.engine.device import Device
+from bertsmith.examples.task_examples import LongTexts, is_cut, kept_windows
+from bertsmith.foundation.errors import InputError
+from bertsmith.inference.running import TokenWindow
+from bertsmith.inference.task_outputs import Head, window_outputs
+from bertsmith.model.heads import Model
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+
+@runtime_checkable
+class Prediction(Protocol):
+    """What came of one item."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Plain values, as ``--json`` prints them."""
+        ...
+
+    @property
+    def cut(self) -> bool:
+        """Whether something of the item was not seen, being longer than the model takes."""
+        ...
+
+
+@runtime_checkable
+class Request(Protocol):
+    """An item as the model sees it."""
+
+    @property
+    def windows(self) -> tuple[TokenWindow, ...]:
+        """The sequences it became."""
+        ...
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """A text, or a pair of texts, as the model sees it."""
+
+    text: str
+    pair: str | None
+    windows: tuple[TokenWindow, ...]
+    cut: bool
+
+
+ItemT = TypeVar("ItemT")
+RequestT = TypeVar("RequestT", bound=Request)
+PredictionT = TypeVar("PredictionT", bound=Prediction)
+
+
+class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
+    """Does a model's job on items, in three phases. Each may be called by itself, so that they can overlap.
+
+    Args:
+        model: a model that was trained for the task.
+        tokenizer: the one it was trained with. Its ``model_max_length`` says how long its sequences are.
+        device: where and how it runs.
+
+    Raises:
+        InputError: if the model was trained for something else, or nothing.
+    """
+
+    task: ClassVar[str]
+    """The task's name, which is that of its command too."""
+    item: ClassVar[str] = "text"
+    """What an item is called in messages."""
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
+        if not self.fits(model):
+            known = model.config.heads.task
+            raise InputError(
+                f"{self.task} needs a model that was trained for it",
+                "an encoder without a trained head for it" if known is None else f"a model trained to {known}",
+                f"Train one: bertsmith finetune {self.task} TRAIN --model DIR --out DIR."
+                if known is None
+                else f"Use: bertsmith {known} DIR.",
+            )
+        self._model = model
+        self._tokenizer = tokenizer
+        self._device = device
+        positions = model.config.encoder.num_positions
+        self.max_length = min(positions, tokenizer.model_max_length or positions)
+        """Most tokens of a sequence."""
+
+    @classmethod
+    def fits(cls, model: Model) -> bool:
+        """Whether a model can do the task."""
+        return model.config.heads.task == cls.task
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the labels that the model tells apart; none where the task has none."""
+        return self._model.config.heads.labels
+
+    def __call__(self, items: Sequence[ItemT]) -> list[PredictionT]:
+        """What becomes of each item, in order.
+
+        It does not depend on what stands beside the item, beyond rounding (1e-5 in fp32).
+
+        Raises:
+            InputError: for no items, or one that cannot be used.
+        """
+        if isinstance(items, str):  # A string is a sequence too, of letters.
+            raise InputError(
+                f"{self.task} takes a list", f"the text “{items:.60}” by itself", "Put it into a list: [text]."
+            )
+        if not len(items):
+            raise InputError(f"There must be a {self.item} to {self.task}", "none", "Give one or more.")
+        return list(self.predicted(self.prepare(items)))
+
+    def predicted(self, requests: Sequence[RequestT]) -> Iterator[PredictionT]:
+        """Run the model on prepared items and decode what it says, in order."""
+        outputs = iter(self.run([window for request in requests for window in request.windows]))
+        for request in requests:
+            yield self.decode(request, [next(outputs) for _ in request.windows])
+
+    @abstractmethod
+    def prepare(self, items: Sequence[ItemT]) -> list[RequestT]:
+        """Items as token windows.
+
+        Raises:
+            InputError: for an item that cannot be used.
+        """
+
+    def run(self, windows: Sequence[TokenWindow]) -> list[Float[np.ndarray, "..."]]:
+        """What the model says of each window."""
+        return window_outputs(self._model, windows, self._device, self._head)
+
+    @abstractmethod
+    def decode(self, request: RequestT, outputs: Sequence[Float[np.ndarray, "..."]]) -> PredictionT:
+        """What becomes of an item, from the outputs of its windows."""
+
+    @property
+    @abstractmethod
+    def _head(self) -> Head:
+        """The head that `run` asks."""
+
+
+class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
+    """A predictor of whole texts or pairs. Long ones are treated as in training."""
+
+    def __call__(self, items: Sequence[str | tuple[str, str]]) -> list[PredictionT]:
+        """What becomes of each text or pair, in order; a single text counts as a list of one."""
+        return super().__call__([items] if isinstance(items, str) else items)
+
+    @property
+    def long_texts(self) -> LongTexts:
+        """What is seen of a text that is too long."""
+        return "windows" if self._model.config.heads.windows else self._tokenizer.long_texts
+
+    def prepare(self, items: Sequence[str | tuple[str, str]]) -> list[TextRequest]:
+        """Texts as tokens, cut or in windows where they are too long.
+
+        Raises:
+            InputError: for a blank text.
+        """
+        refuse_blank(items)
+        requests: list[TextRequest] = []
+        for item, encoding in zip(items, self._tokenizer.encode_batch(items), strict=True):
+            kept = kept_windows(encoding, self.max_length, self.long_texts)
+            windows = tuple(TokenWindow(encoding.token_ids[part], encoding.segment_ids[part]) for part in kept)
+            text, pair = (item, None) if isinstance(item, str) else item
+            requests.append(TextRequest(text, pair, windows, is_cut(encoding, kept)))
+        return requests
+
+
+def refuse_blank(items: Sequence[str | tuple[str, str]]) -> None:
+    """Raise an `InputError` for a text without a visible character."""
+    for number, item in enumerate(items, 1):
+        for part in (item,) if isinstance(item, str) else item:
+            if not part.strip():
+                raise InputError("A text must not be blank", f"text {number}: “{part}”", "Give it some text.")
+
+
+def text_values(text: str, pair: str | None) -> dict[str, Any]:
+    """The entries that say what was predicted on; without ``pair`` where the text stands alone."""
+    return {"text": text} | ({} if pair is None else {"pair": pair})

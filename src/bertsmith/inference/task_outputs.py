@@ -1,0 +1,58 @@
+"""What a model's head says of sequences or of their tokens, as numbers."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bertsmith.batches.batch import Batch
+from bertsmith.engine.device import Device
+from bertsmith.engine.evaluation import evaluating
+from bertsmith.inference.running import TokenWindow, token_budget_batches
+from bertsmith.model.heads import Model
+from bertsmith.model.packed import PackedTokens
+
+Head = Callable[[Model, PackedTokens], Tensor]
+"""Gives a row of outputs for each sequence, or for each real token, in fp32 at least."""
+
+
+@torch.inference_mode()
+def batch_outputs(
+    model: Model, batches: Iterable[Batch], device: Device, head: Head
+) -> Float[np.ndarray, "rows outputs"]:
+    """A head's outputs for every sequence, or token, of some batches, in their order.
+
+    Raises:
+        ValueError: if there is no batch.
+    """
+    with evaluating(model):
+        found = [_outputs(model, batch.packed, device, head) for batch in batches]
+    if not found:
+        raise ValueError("batch_outputs needs one batch at least. Received: none. Give it some.")
+    return np.concatenate(found)
+
+
+@torch.inference_mode()
+def window_outputs(
+    model: Model, windows: Sequence[TokenWindow], device: Device, head: Head
+) -> list[Float[np.ndarray, "..."]]:
+    """A head's outputs for each window, in order: ``[outputs]`` of a sequence, or ``[tokens, outputs]``."""
+    found: list[np.ndarray] = [np.empty(0, np.float32)] * len(windows)
+    with evaluating(model):
+        for members, packed in token_budget_batches(windows):
+            outputs = _outputs(model, packed, device, head)
+            if len(outputs) == len(members):
+                parts = list(outputs)
+            else:
+                parts = np.split(outputs, packed.sequence_starts[1:-1].cpu().numpy())
+            for member, part in zip(members, parts, strict=True):
+                found[member] = part
+    return found
+
+
+def _outputs(model: Model, packed: PackedTokens, device: Device, head: Head) -> np.ndarray:
+    with device.matrix_precision():
+        outputs = head(model, packed.to(device.name))
+    return outputs.float().cpu().numpy()

@@ -1,0 +1,88 @@
+"""What is drawn for a token: short, on one line, and in Arabic script with the letters joined as in their word."""
+
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+
+from bertsmith.tokenization.pieces import SPACE_MARK
+
+CONTINUES = "##"
+LONGEST = 16
+"""Characters of a label, marks aside."""
+_JOINER = "\u200d"
+_TATWEEL = "\u0640"
+_DOTTED_CIRCLE = "\u25cc"
+_ARABIC_FORMS = (range(0xFB50, 0xFE00), range(0xFE70, 0xFF00))
+
+
+def token_labels(tokens: Sequence[str]) -> list[str]:
+    """A label for each token of a sequence.
+
+    A piece of an Arabic word begins and ends with the forms that its letters have inside the word, as if the word were
+    cut by scissors. Control characters are shown by their pictures, and a mark without its letter on a dotted circle.
+
+    Args:
+        tokens: as people read them: ``##`` goes on with a word, or where tokens have ``▁`` for a space, its lack does.
+    """
+    marked = any(token.startswith(CONTINUES) for token in tokens)
+    spaced = not marked and any(token.startswith(SPACE_MARK) for token in tokens)
+    joins = [False, *(_join(before, token, spaced=spaced) for before, token in pairwise(tokens)), False]
+    return [
+        _label(token, joined_before=before, joined_after=after)
+        for token, before, after in zip(tokens, joins, joins[1:], strict=False)
+    ]
+
+
+def _label(token: str, *, joined_before: bool, joined_after: bool) -> str:
+    body = token.removeprefix(CONTINUES)
+    mark = token[: len(token) - len(body)]
+    if len(body) > LONGEST:
+        body, joined_after = f"{body[: LONGEST - 1]}…", False
+    if body and _is_mark(body[0]):
+        body, joined_before = _DOTTED_CIRCLE + body, False
+    body = "".join(map(_visible, body))
+    return f"{mark}{_JOINER * joined_before}{body}{_JOINER * joined_after}"
+
+
+def _visible(character: str) -> str:
+    """A character, or what stands for it on one line."""
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
+        return "\ufffd"
+    return character
+
+
+def _join(before: str, token: str, *, spaced: bool) -> bool:
+    """Whether two neighbours are pieces of one word whose letters are joined where it was cut."""
+    goes_on = token.startswith(CONTINUES) or (spaced and not token.startswith(SPACE_MARK))
+    if not goes_on:
+        return False
+    forward, backward = _joining()
+    last = next((letter for letter in reversed(before) if not _is_mark(letter)), "")
+    return last in forward and token.removeprefix(CONTINUES)[:1] in backward
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
+@cache
+def _joining() -> tuple[frozenset[str], frozenset[str]]:
+    """Arabic letters that are joined to the one after them, and to the one before them.
+
+    Unicode's names of the old presentation forms tell: a letter with an initial form is joined to the next, one with a
+    final form to the one before.
+    """
+    forward, backward = {_TATWEEL}, {_TATWEEL}
+    for code in (code for block in _ARABIC_FORMS for code in block):
+        form, *letters = unicodedata.decomposition(chr(code)).split() or [""]
+        if len(letters) == 1:
+            letter = chr(int(letters[0], 16))
+            if form in ("<initial>", "<medial>"):
+                forward.add(letter)
+            if form in ("<final>", "<medial>"):
+                backward.add(letter)
+    return frozenset(forward), frozenset(backward)

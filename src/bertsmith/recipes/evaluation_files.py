@@ -1,0 +1,78 @@
+"""An evaluation as files: all of it as JSON, a report, a picture of what was taken for what, and the worst errors."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import MANIFEST, write_file, write_json
+from bertsmith.pictures.comparison import can_draw
+from bertsmith.pictures.confusion import FILES, draw_confusion
+from bertsmith.recipes.results import Report
+from bertsmith.reports.evaluation_report import evaluation_report
+
+EVALUATION, REPORT, ERRORS = "evaluation.json", "report.html", "errors.tsv"
+_ERROR_COLUMNS = ("place", "text", "pair", "label", "predicted", "score")
+
+
+def refuse_unfit_folder(folder: Path) -> None:
+    """Raise an `InputError` where an evaluation could not be written, or would take the place of something else."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("--out must be a folder", f"{folder}, which is none", "Choose another place.")
+    for name in ("run.toml", MANIFEST, "config.json"):
+        if (folder / name).exists():
+            raise InputError(
+                "--out must be a folder for evaluations alone",
+                f"{folder}, which holds {name}",
+                "Choose a new folder, for example one inside it.",
+            )
+
+
+def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], object]) -> None:
+    """Write `evaluation.json`, and of an evaluation on rows also `report.html`, `confusion.png` and `.svg` where there
+    are classes, and `errors.tsv`. Files of an earlier evaluation are replaced.
+
+    Args:
+        folder: where; made if it is not there.
+        report: what was found.
+        notify: is told in a line what could not be drawn.
+
+    Raises:
+        InputError: as `refuse_unfit_folder`, or if the disk is full.
+    """
+    refuse_unfit_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    found = report.metrics
+    write_json(folder / EVALUATION, {"folder": str(report.folder), "source": str(report.source)} | found)
+    if "rows" not in found:
+        return
+    picture = _picture(folder, found, notify)
+    name = report.folder.parent.name if report.folder.name == "model" else report.folder.name
+    notes = tuple(found.get("notes", ()))
+    write_file(folder / REPORT, evaluation_report(name, str(report.source), found, picture=picture, notes=notes))
+    write_file(folder / ERRORS, _errors(found.get("worst_errors", [])))
+
+
+def _picture(folder: Path, found: dict[str, Any], notify: Callable[[str], object]) -> str | None:
+    """The SVG; None where there is nothing to draw, or nothing to draw it with."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    if "confusion" not in found:
+        return None
+    if not can_draw():
+        notify("no picture of what was taken for what: matplotlib is not installed (pip install 'bertsmith[pictures]')")
+        return None
+    draw_confusion(found["labels"], np.array(found["confusion"], np.int64), folder, notify=notify)
+    return (folder / FILES[1]).read_text(encoding="utf-8")
+
+
+def _errors(errors: list[dict[str, Any]]) -> str:
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, _ERROR_COLUMNS, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(errors)
+    return file.getvalue()

@@ -1,0 +1,70 @@
+"""A fine-tuning by several seeds: what the scores are worth, and the best of the models."""
+
+import shutil
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bertsmith.foundation.files import new_folder, write_file, write_json
+from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.results import Run
+from bertsmith.recipes.run_folder import RunFolder
+from bertsmith.reports.finetune_report import finetune_report
+from bertsmith.training.log import read_log
+
+RunOne = Callable[[FinetuneConfig, Path], Run]
+
+
+def run_seeds(config: FinetuneConfig, run: RunFolder, run_one: RunOne, notify: Callable[[str], None]) -> Run:
+    """Run each seed in a folder of its own, and sum them up.
+
+    Args:
+        config: the settings, with `seeds` above one.
+        run: the folder of all of them.
+        run_one: runs, or goes on with, one fine-tuning; a finished one is given back as it is.
+        notify: is told in a line which seed is run.
+
+    Returns:
+        a run whose ``metrics`` are the means, whose ``spread`` holds the standard deviations over the seeds, and whose
+        model is that of the best seed.
+    """
+    seeds = range(config.training.seed, config.training.seed + config.seeds)
+    runs: list[Run] = []
+    run.write(run.record())
+    for seed in seeds:
+        notify(f"seed {seed} ({seed - seeds.start + 1} of {config.seeds})")
+        runs.append(run_one(config.with_seed(seed), run.path / f"seed-{seed}"))
+    kept = _best(runs)
+    by_seed = {str(seed): one.metrics for seed, one in zip(seeds, runs, strict=True)}
+    mean, spread = _summary([one.metrics for one in runs])
+    evaluation = {**runs[kept].evaluation, "seeds": by_seed, "mean": mean, "spread": spread}
+    of_kept = RunFolder(runs[kept].folder, config.with_seed(seeds[kept]))
+    record = of_kept.record() | {"metrics": mean, "spread": spread, "kept_seed": seeds[kept]}
+    write_json(run.evaluation, evaluation)
+    write_file(run.report, _report(run, config, record, evaluation, of_kept))
+    run.write(record)
+    with new_folder(run.model, seal={"kind": "model"}) as temporary:
+        shutil.copytree(of_kept.model, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("manifest.json"))
+    return run.finished(already=False)
+
+
+def _best(runs: Sequence[Run]) -> int:
+    """Number of the run with the best validation."""
+    decided = runs[0].evaluation["decided_by"]
+    sign = 1 if decided["better"] == "higher" else -1
+    scores = [sign * run.metrics[decided["metric"]] for run in runs]
+    return scores.index(max(scores))
+
+
+def _summary(metrics: Sequence[dict[str, float]]) -> tuple[dict[str, float], dict[str, float]]:
+    names = [name for name in metrics[0] if all(name in each for each in metrics)]
+    columns = {name: [each[name] for each in metrics] for name in names}
+    means = {name: statistics.fmean(values) for name, values in columns.items()}
+    return means, {name: statistics.stdev(values) for name, values in columns.items()}
+
+
+def _report(
+    run: RunFolder, config: FinetuneConfig, record: dict[str, Any], evaluation: dict[str, Any], of_kept: RunFolder
+) -> str:
+    return finetune_report(run.path.name, config.written, record, evaluation, read_log(of_kept.log))

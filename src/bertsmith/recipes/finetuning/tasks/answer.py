@@ -1,0 +1,213 @@
+"""The answer to a question, as a span of a text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertsmith.engine.device import Device
+from bertsmith.examples.answering import AnswerConfig, AnswerExamples, QuestionEncoder
+from bertsmith.examples.question_tables import read_questions
+from bertsmith.examples.task_examples import LongTexts, TaskExamples
+from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.foundation.errors import InputError
+from bertsmith.inference.answer import AnswerPredictor
+from bertsmith.model.config import AnsweringHead, HeadsConfig
+from bertsmith.model.heads import Model
+from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics
+from bertsmith.objectives.answering import Answering, answer_loss, best_spans, span_logits
+from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.text.questions import Question
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+_MOST_ERRORS = 20
+_SHOWN_AROUND = 150
+"""Characters of a text that are shown to each side of an answer."""
+_NO_ANSWER = "(no answer)"
+
+
+class Answer:
+    """See the module."""
+
+    name = "answer"
+    head = staticmethod(span_logits)
+
+    def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
+        """F1 first; where some questions have no answer, that of the best threshold, since validation decides it."""
+        found: dict[str, Better] = {"f1": "higher", "exact_match": "higher"}
+        if _unanswerable(rows):
+            apart: dict[str, Better] = dict.fromkeys(("has_answer_exact", "has_answer_f1", "no_answer_exact"), "higher")
+            found = {"best_f1": "higher", **found, "best_exact": "higher", **apart}
+        return found | {"loss": "lower"}
+
+    def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
+        """Read SQuAD's JSON or a table of questions."""
+        if like is not None and path.suffix == like.path.suffix:
+            columns = like.layout
+            data = data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
+        table = read_questions(path, data, options=options)
+        return TaskRows(path, table.rows, str(table.columns), table.notes, table.columns)
+
+    def labels(self, rows: TaskRows) -> tuple[str, ...]:
+        """None."""
+        if all(question.answer is None for question in rows.items):
+            raise InputError(
+                "Some question must have an answer that stands in its text",
+                f"none of {len(rows.items)} in {rows.path}",
+                "Check the file's answers and their offsets.",
+            )
+        return ()
+
+    def check(self, rows: TaskRows, labels: Sequence[str]) -> None:
+        """Any answer will do."""
+
+    def strata(self, rows: TaskRows, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
+        """Whether a question has an answer."""
+        return np.array([question.is_impossible for question in rows.items], np.int64)
+
+    def facts(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Any]:
+        """Texts, and questions without an answer."""
+        contexts = {question.context for question in rows.items}
+        return {"texts": len(contexts), "unanswerable_rows": _unanswerable(rows)}
+
+    def notes(self, rows: TaskRows, labels: Sequence[str]) -> list[str]:
+        """How many questions have no answer, and answers that nobody will find."""
+        count = _unanswerable(rows)
+        if not count:
+            return ["every question has an answer, so the model will always give one"]
+        return [f"{count:,} of {len(rows.items):,} questions have no answer, so the model may give none"]
+
+    def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
+        """How questions are read, and whether some have no answer."""
+        settings = config.answer or AnswerConfig()
+        return {"answering": AnsweringHead(**settings.model_dump(), unanswerable=_unanswerable(rows) > 0)}
+
+    def examples(
+        self,
+        rows: TaskRows,
+        labels: Sequence[str],
+        tokenizer: Tokenizer,
+        *,
+        max_length: int,
+        long_texts: LongTexts,
+        heads: HeadsConfig,
+    ) -> AnswerExamples:
+        """Each question with its text, in as many windows as the text needs."""
+        head = heads.answering or AnsweringHead()
+        encoder = QuestionEncoder(
+            tokenizer,
+            max_length=max_length,
+            overlap=head.overlap,
+            max_question=head.max_question,
+            long_texts=long_texts,
+        )
+        return AnswerExamples.of_questions(rows.items, encoder, max_answer=head.max_answer)
+
+    def objective(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> Answering:
+        """Cross-entropy of the first and of the last token."""
+        return Answering()
+
+    def evaluation(
+        self, outputs: Float[np.ndarray, "tokens 2"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+    ) -> dict[str, Any]:
+        """Exact match and F1, questions with and without an answer apart, and the wrong answers that are worst."""
+        head = heads.answering or AnsweringHead()
+        found = _best_answers(outputs, examples, rows, head)
+        golds = [[answer.text for answer in question.answers] for question in rows.items]
+        answered = AnswerScores.of([answer.text for answer in found], golds, head.scorer)
+        has_answer = np.array([bool(given) for given in golds])
+        no_answer = np.array([answer.no_answer for answer in found])
+        return {
+            "rows": len(rows.items),
+            **answer_metrics(answered, has_answer, no_answer, threshold=head.threshold),
+            "loss": answer_loss(outputs, examples.sequence_starts, examples.targets),
+            "worst_errors": _worst_errors(found, golds, rows.items, head),
+        }
+
+    def settle(
+        self, outputs: Float[np.ndarray, "tokens 2"], examples: TaskExamples, rows: TaskRows, model: Model
+    ) -> HeadsConfig:
+        """From which probability on no answer is given, where that was not said."""
+        heads = model.config.heads
+        head = heads.answering
+        if head is None or not head.unanswerable or head.no_answer_threshold is not None:
+            return heads
+        threshold = self.evaluation(outputs, examples, rows, heads)["best_f1_threshold"]
+        return heads.model_copy(update={"answering": head.model_copy(update={"no_answer_threshold": threshold})})
+
+    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> AnswerPredictor:
+        """The predictor of a trained model."""
+        return AnswerPredictor(model, tokenizer, device)
+
+
+@dataclass(frozen=True)
+class _BestAnswer:
+    """The likeliest span of a row's text."""
+
+    text: str
+    start: int
+    score: float
+    no_answer: float
+
+
+def _best_answers(
+    outputs: Float[np.ndarray, "tokens 2"], examples: TaskExamples, rows: TaskRows, head: AnsweringHead
+) -> list[_BestAnswer]:
+    if not isinstance(examples, AnswerExamples):
+        raise ValueError("Answers are read off AnswerExamples. Received: other examples. Make them with Task.examples.")
+    of_sequences = np.split(outputs, examples.sequence_starts[1:-1])
+    firsts = np.searchsorted(examples.rows, np.arange(len(rows.items) + 1))
+    found: list[_BestAnswer] = []
+    for row, windows in enumerate(examples.windows):
+        spans = best_spans(windows, of_sequences[firsts[row] : firsts[row + 1]], max_answer=head.max_answer, count=1)
+        start = end = 0
+        score = spans.no_answer
+        for span in spans.spans:  # There is none in a text without a visible character.
+            (start, end), score = windows.context.range_of(span.first, span.last), span.probability
+        found.append(_BestAnswer(rows.items[row].context[start:end], start, score, spans.no_answer))
+    return found
+
+
+def _worst_errors(
+    found: Sequence[_BestAnswer], golds: Sequence[Sequence[str]], questions: Sequence[Question], head: AnsweringHead
+) -> list[dict[str, Any]]:
+    """Wrong answers, those first that have the least in common with a right one, and of these the most certain."""
+    silent = [head.threshold is not None and answer.no_answer > head.threshold for answer in found]
+    given = ["" if none else answer.text for answer, none in zip(found, silent, strict=True)]
+    certain = np.array([answer.no_answer if none else answer.score for answer, none in zip(found, silent, strict=True)])
+    scores = AnswerScores.of(given, golds, head.scorer)
+    wrong = np.flatnonzero(scores.exact == 0)
+    worst = wrong[np.lexsort((-certain[wrong], scores.f1[wrong]))[:_MOST_ERRORS]]
+    errors: list[dict[str, Any]] = []
+    for number in worst.tolist():
+        question = questions[number]
+        errors.append(
+            {
+                "place": question.place,
+                "text": question.question,
+                "pair": _around(question, found[number]),
+                "label": " / ".join(dict.fromkeys(golds[number])) or _NO_ANSWER,
+                "predicted": given[number] or _NO_ANSWER,
+                "score": float(certain[number]),
+            }
+        )
+    return errors
+
+
+def _around(question: Question, found: _BestAnswer) -> str:
+    """The text where the right answer stands in it, or the one that was found."""
+    right = question.answer
+    at, end = found.start, found.start + len(found.text)
+    if right is not None and right.start is not None and right.end is not None:
+        at, end = right.start, right.end
+    first, last = max(0, at - _SHOWN_AROUND), min(len(question.context), end + _SHOWN_AROUND)
+    before, behind = "…" * (first > 0), "…" * (last < len(question.context))
+    return f"{before}{question.context[first:last]}{behind}"
+
+
+def _unanswerable(rows: TaskRows) -> int:
+    return sum(question.is_impossible for question in rows.items)

@@ -1,0 +1,168 @@
+"""Any number of labels for a text or a pair of texts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertsmith.engine.device import Device
+from bertsmith.examples.data_look import label_notes, table_notes
+from bertsmith.examples.multilabel import (
+    MultilabelTable,
+    balanced_label_weights,
+    label_names,
+    label_set_notes,
+    label_strata,
+    label_targets,
+    read_multilabel_table,
+    set_counts,
+)
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
+from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.windows import means_by_row
+from bertsmith.inference.multilabel import MultilabelPredictor
+from bertsmith.model.config import HeadsConfig
+from bertsmith.model.heads import Model
+from bertsmith.objectives.classification import class_logits
+from bertsmith.objectives.multilabel import (
+    Multilabel,
+    given_labels,
+    label_details,
+    label_probabilities,
+    multilabel_scores,
+    tuned_thresholds,
+)
+from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+_NO_LABEL = "no label"
+
+
+class MultilabelTask:
+    """See the module. Validation tunes a threshold for each label."""
+
+    name = "multilabel"
+    head = staticmethod(class_logits)
+
+    def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
+        """The loss first: while no score reaches a threshold, F1 tells nothing apart."""
+        ways: dict[str, Better] = {"loss": "lower"}
+        for prefix in ("tuned_", ""):
+            ways |= {f"{prefix}{name}": "higher" for name in ("micro_f1", "macro_f1", "subset_accuracy")}
+            ways[f"{prefix}hamming_loss"] = "lower"
+        return ways | {"label_ranking_average_precision": "higher", "calibration_error": "lower"}
+
+    def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
+        """Read a table of texts with labels."""
+        table = read_multilabel_table(path, data, options=options, like=None if like is None else like.layout)
+        columns = replace(table, table=replace(table.table, rows=()))
+        return TaskRows(path, table.rows, f"{table}", tuple(table_notes(table.table)), columns)
+
+    def labels(self, rows: TaskRows) -> tuple[str, ...]:
+        """Every label, ordered by name, or as its columns stand."""
+        columns: MultilabelTable = rows.layout
+        return label_names(replace(columns, table=replace(columns.table, rows=rows.items)))
+
+    def check(self, rows: TaskRows, labels: Sequence[str]) -> None:
+        """Refuse unknown labels."""
+        _targets(rows, labels)
+
+    def strata(self, rows: TaskRows, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
+        """The rarest label of each row."""
+        return label_strata(_targets(rows, labels))
+
+    def facts(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Any]:
+        """Rows of each label."""
+        return {"label_counts": set_counts(_targets(rows, labels), labels)}
+
+    def notes(self, rows: TaskRows, labels: Sequence[str]) -> list[str]:
+        """Rows without a label, and labels that are rare or uneven."""
+        targets = _targets(rows, labels)
+        return label_set_notes(targets, labels) + label_notes(set_counts(targets, labels))
+
+    def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
+        """A head with an output for each label."""
+        return {"task": "multilabel", "labels": tuple(labels), "windows": config.long_texts == "windows"}
+
+    def examples(
+        self,
+        rows: TaskRows,
+        labels: Sequence[str],
+        tokenizer: Tokenizer,
+        *,
+        max_length: int,
+        long_texts: LongTexts,
+        heads: HeadsConfig,
+    ) -> TaskExamples:
+        """Each text as one sequence, or as its windows, all of which have the text's labels."""
+        texts = [row.texts for row in rows.items]
+        targets = _targets(rows, labels)
+        return text_examples(texts, targets, tokenizer, max_length=max_length, long_texts=long_texts)
+
+    def objective(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> Multilabel:
+        """Binary cross-entropy, with balanced weights where they are asked for."""
+        if config.class_weights == "none":
+            return Multilabel()
+        return Multilabel(balanced_label_weights(_targets(rows, labels)))
+
+    def evaluation(
+        self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+    ) -> dict[str, Any]:
+        """Scores, each label at its threshold, the thresholds, and the rows of whose wrong labels it is most certain.
+
+        As long as no thresholds are settled, those count as tuned that are the best for the rows themselves.
+        """
+        probabilities = label_probabilities(means_by_row(outputs, examples.rows))
+        truth = _targets(rows, heads.labels) > 0
+        thresholds = heads.thresholds or tuned_thresholds(probabilities, truth)
+        given = given_labels(probabilities, thresholds)
+        return {
+            "rows": len(rows.items),
+            **multilabel_scores(probabilities, truth, thresholds),
+            "per_class": label_details(given, truth, heads.labels),
+            "thresholds": dict(zip(heads.labels, thresholds, strict=True)),
+            "worst_errors": _worst_errors(probabilities, given, truth, rows, heads.labels),
+        }
+
+    def settle(
+        self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, model: Model
+    ) -> HeadsConfig:
+        """The thresholds with the best F1 of each label."""
+        heads = model.config.heads
+        probabilities = label_probabilities(means_by_row(outputs, examples.rows))
+        thresholds = tuned_thresholds(probabilities, _targets(rows, heads.labels) > 0)
+        return heads.model_copy(update={"thresholds": thresholds})
+
+    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> MultilabelPredictor:
+        """The predictor of a trained model."""
+        return MultilabelPredictor(model, tokenizer, device)
+
+
+def _targets(rows: TaskRows, labels: Sequence[str]) -> Float[np.ndarray, "rows labels"]:
+    return label_targets(rows.items, labels, rows.path)
+
+
+def _worst_errors(
+    probabilities: Float[np.ndarray, "rows labels"],
+    given: Bool[np.ndarray, "rows labels"],
+    truth: Bool[np.ndarray, "rows labels"],
+    rows: TaskRows,
+    labels: Sequence[str],
+) -> list[dict[str, Any]]:
+    wrong = np.flatnonzero((given != truth).any(1))
+    # How certain a model was of the worst of a row's wrong decisions.
+    certainty = np.where(given, probabilities, 1 - probabilities)
+    certainty = np.where(given != truth, certainty, 0.0).max(1)
+
+    def names(flags: Bool[np.ndarray, " labels"]) -> str:
+        return ", ".join(labels[place] for place in np.flatnonzero(flags).tolist()) or _NO_LABEL
+
+    return [
+        text_error(rows.items[number], names(truth[number]), names(given[number]), float(certainty[number]))
+        for number in worst_of(wrong, certainty[wrong])
+    ]

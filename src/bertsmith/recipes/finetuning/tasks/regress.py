@@ -1,0 +1,149 @@
+"""A number for a text or a pair of texts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertsmith.engine.device import Device
+from bertsmith.examples.data_look import table_notes
+from bertsmith.examples.regression import VALUE_COLUMNS, value_notes, value_scale, value_strata, values_of
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
+from bertsmith.examples.task_tables import OptionNames, TableConfig, TaskTable, read_task_table
+from bertsmith.examples.windows import means_by_row
+from bertsmith.foundation.errors import InputError
+from bertsmith.inference.regress import RegressPredictor
+from bertsmith.model.config import HeadsConfig
+from bertsmith.model.heads import Model
+from bertsmith.objectives.regression import Regression, regression_scores, rescale, sequence_values, standardised
+from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
+from bertsmith.tokenization.tokenizer import Tokenizer
+
+
+class Regress:
+    """See the module. What is learned are distances from the mean in spreads; the finished head gives the values."""
+
+    name = "regress"
+    head = staticmethod(sequence_values)
+
+    def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
+        """The loss first, which is never undefined."""
+        return {
+            "loss": "lower",
+            "pearson": "higher",
+            "spearman": "higher",
+            "r2": "higher",
+            "mae": "lower",
+            "mse": "lower",
+        }
+
+    def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
+        """Read a table of texts with numbers."""
+        if like is not None:
+            columns = like.layout
+            data = data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
+        table = read_task_table(path, data, options=options, label_columns=VALUE_COLUMNS)
+        return TaskRows(path, table.rows, f"{table.columns}", tuple(table_notes(table)), table.columns)
+
+    def labels(self, rows: TaskRows) -> tuple[str, ...]:
+        """None; values that cannot be learned are refused."""
+        value_scale(_values(rows), rows.path)
+        return ()
+
+    def check(self, rows: TaskRows, labels: Sequence[str]) -> None:
+        """Refuse what is no number."""
+        _values(rows)
+
+    def strata(self, rows: TaskRows, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
+        """Tenths of the rows by their value."""
+        return value_strata(_values(rows))
+
+    def facts(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Any]:
+        """Mean and spread of the values."""
+        mean, spread = value_scale(_values(rows), rows.path)
+        return {"value_mean": mean, "value_spread": spread}
+
+    def notes(self, rows: TaskRows, labels: Sequence[str]) -> list[str]:
+        """The range of the values, and what is odd about them."""
+        return value_notes(_values(rows))
+
+    def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
+        """A head for one number, and the scale on which it is trained.
+
+        Raises:
+            InputError: for class weights.
+        """
+        refuse_class_weights(config, "values have no classes")
+        scale = value_scale(_values(rows), rows.path)
+        return {"task": "regress", "value_scale": scale, "windows": config.long_texts == "windows"}
+
+    def examples(
+        self,
+        rows: TaskRows,
+        labels: Sequence[str],
+        tokenizer: Tokenizer,
+        *,
+        max_length: int,
+        long_texts: LongTexts,
+        heads: HeadsConfig,
+    ) -> TaskExamples:
+        """Each text as one sequence, or as its windows, all of which have the text's value."""
+        texts = [row.texts for row in rows.items]
+        targets = standardised(_values(rows), heads.value_scale)
+        return text_examples(texts, targets, tokenizer, max_length=max_length, long_texts=long_texts)
+
+    def objective(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> Regression:
+        """Squared error."""
+        return Regression()
+
+    def evaluation(
+        self, outputs: Float[np.ndarray, "sequences one"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+    ) -> dict[str, Any]:
+        """Scores, and the rows that are farthest off; the score of an error is its share of the range of the values.
+
+        While a model is trained, ``loss`` is counted in squared spreads of the training values, as in the steps of the
+        training. Of a finished model it is ``mse``.
+        """
+        found, truth = means_by_row(outputs, examples.rows)[:, 0], _values(rows)
+        errors = np.abs(found - truth)
+        values_range = float(np.ptp(truth)) or 1.0
+        worst = worst_of(np.arange(len(errors)), errors)
+        spread = 1.0 if heads.value_scale is None else heads.value_scale[1]
+        return {
+            "rows": len(rows.items),
+            **regression_scores(found, truth, spread=spread),
+            "worst_errors": [
+                text_error(
+                    rows.items[number], f"{truth[number]:g}", f"{found[number]:g}", float(errors[number] / values_range)
+                )
+                for number in worst
+            ],
+        }
+
+    def settle(
+        self, outputs: Float[np.ndarray, "sequences one"], examples: TaskExamples, rows: TaskRows, model: Model
+    ) -> HeadsConfig:
+        """Write the scale into the head's weights, so that what it gives are values wherever the model is opened."""
+        heads = model.config.heads
+        rescale(model, heads.value_scale, None)
+        return heads.model_copy(update={"value_scale": None})
+
+    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> RegressPredictor:
+        """The predictor of a trained model."""
+        return RegressPredictor(model, tokenizer, device)
+
+
+def refuse_class_weights(config: FinetuneConfig, reason: str) -> None:
+    """Raise an `InputError` for class weights in a task that has no classes."""
+    if config.class_weights != "none":
+        raise InputError(
+            f"class_weights must be none for {config.task}: {reason}", config.class_weights, "Leave it out."
+        )
+
+
+def _values(rows: TaskRows) -> Float[np.ndarray, " rows"]:
+    return values_of(TaskTable(rows.path, rows.layout, rows.items))

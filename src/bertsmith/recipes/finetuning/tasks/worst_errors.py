@@ -1,0 +1,21 @@
+"""The entries of an evaluation's worst errors."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertsmith.examples.task_tables import TaskRow
+
+MOST_ERRORS = 20
+
+
+def worst_of(numbers: Int[np.ndarray, " wrong"], badness: Float[np.ndarray, " wrong"]) -> list[int]:
+    """The numbers of the worst rows, the worst first; of equal ones the first in the file."""
+    return numbers[np.argsort(-badness, kind="stable")[:MOST_ERRORS]].tolist()
+
+
+def text_error(row: TaskRow, label: str, predicted: str, score: float) -> dict[str, Any]:
+    """What is shown of a row with a text or a pair."""
+    pair = {} if row.pair is None else {"pair": row.pair}
+    return {"place": row.place, "text": row.text, **pair, "label": label, "predicted": predicted, "score": score}

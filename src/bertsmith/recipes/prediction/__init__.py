@@ -1,0 +1,1 @@
+"""Predicting over files and streams."""

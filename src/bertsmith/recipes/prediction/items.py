@@ -1,0 +1,194 @@
+"""What a predictor takes, out of the rows of a file or a stream: which column holds what, for each task."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from bertsmith.examples.choice_tables import ChoiceColumns, ChoiceItem, choice_row, read_choices
+from bertsmith.examples.question_tables import CONTEXT_COLUMNS, open_questions, question_of
+from bertsmith.examples.tagged_rows import is_table, read_words
+from bertsmith.examples.task_tables import (
+    SAMPLE_ROWS,
+    Columns,
+    OptionNames,
+    TableConfig,
+    named_column,
+    open_rows,
+    read_texts,
+    task_row,
+)
+from bertsmith.examples.written_lists import read_list
+from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.prediction.rows import ItemRow, held_together
+from bertsmith.text.arrow_files import is_dataset_folder
+from bertsmith.text.sources import file_kind
+from bertsmith.text.streams import STREAM, Stream, stream_rows
+from bertsmith.text.tables import PLAIN_COLUMN, TableRow
+from bertsmith.text.tagged import TaggedSentence
+
+_NAMES: dict[str, OptionNames] = {
+    "answer": OptionNames(text="--question-column", pair="--context-column"),
+    "choose": OptionNames(text="--text-column", pair="--start-column"),
+}
+_TEXT_NAMES = OptionNames(text="--text-column", pair="--pair-column")
+_CONTEXT_NAMES = OptionNames(text="--context-column", pair="--question-column")
+
+Make = Callable[[TableRow], Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is the same for every row, because it was said beside the input."""
+
+    question: str | None = None
+    """Asked of every row, which then holds a context alone."""
+    choices: tuple[str, ...] = ()
+    """From which one is chosen for every row, which then holds a text alone."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """The rows of an input as a predictor takes them."""
+
+    columns: str
+    """What is read from where, to be said."""
+    parts: Iterator[list[ItemRow]]
+    """Rows that are held together."""
+    can_wait: bool
+    """Whether later rows may be read before earlier ones are answered: not so where somebody types them."""
+
+
+def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, given: Given = Given()) -> Input:
+    """Open a file of rows to be predicted.
+
+    Args:
+        task: the predictor's.
+        path: .txt with one text a line, .jsonl, .csv, .tsv, .parquet or the folder of a saved data set's split; for
+            answer also SQuAD's JSON, for tag also .conll and .conllu.
+        config: which columns hold what: ``text`` and ``pair`` are question and context for answer, and context and the
+            start of the sentence for choose.
+        given: what is the same for every row.
+
+    Raises:
+        InputError: if the file cannot be read or its columns not be found.
+    """
+    if not path.is_file() and not is_dataset_folder(path):
+        raise InputError("--input must name a file, or be - for standard input", path, "Check the path.")
+    columns, rows = _opened(task, path, config, given)
+    return Input(columns, held_together(rows), can_wait=True)
+
+
+def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: Given = Given()) -> Input:
+    """Open a stream of lines to be predicted, such as standard input: one text each, or one JSON object each where a
+    task takes more than a text.
+
+    Args:
+        task: the predictor's.
+        stream: the lines.
+        encoding: of the lines.
+        given: what is the same for every line.
+
+    Raises:
+        InputError: while it is read, as `stream_rows`.
+    """
+    columns, make = _of_stream(task, given)
+    lines = stream_rows(stream, encoding, objects=columns != PLAIN_COLUMN)
+    parts = (part for rows in lines for part in held_together(_item_rows(rows, make)))
+    return Input(columns, parts, can_wait=False)
+
+
+def _opened(task: str, path: Path, config: TableConfig, given: Given) -> tuple[str, Iterator[ItemRow]]:
+    options = _NAMES.get(task, _TEXT_NAMES)
+    if task == "answer" and given.question is None:
+        columns, rows = open_questions(path, config, labels=False, options=options)
+        return str(columns), _item_rows(rows, lambda row: question_of(path, row, columns, options=options).key)
+    if task == "choose" and not given.choices:
+        choices, rows = read_choices(path, config, options=options)
+        return str(choices), _item_rows(rows, lambda row: choice_row(path, row, choices, options=options).item)
+    if task == "tag" and _holds_words(path, config):
+        words, sentences = read_words(path, config, options=options)
+        return str(words), _sentence_rows(sentences)
+    if task == "answer":
+        config, options = _of_contexts(path, config), _CONTEXT_NAMES
+    # Of what is found in a text the place is told, counted in the text as it was written.
+    columns, rows = read_texts(path, config, options=options, as_written=task in ("answer", "tag"))
+    if task == "embed" and columns.pair is not None:
+        raise InputError("embed reads one column of texts", f"{path}, with {columns}", f"Name it with {options.text}.")
+    return str(columns), _item_rows(rows, _made_of_text(path, columns, options, given))
+
+
+def _holds_words(path: Path, config: TableConfig) -> bool:
+    """Whether a file holds words that are parted already: lists of them, or one a line."""
+    if not is_table(path):
+        kind = file_kind(path)
+        return not (kind.known and kind.layout == "plain")
+    sample = list(islice(open_rows(path, config, _TEXT_NAMES), SAMPLE_ROWS))
+    cells = (row.values.items() for row in sample)
+    return any(read_list(value) is not None for row in cells for name, value in row if config.text in (None, name))
+
+
+def _of_contexts(path: Path, config: TableConfig) -> TableConfig:
+    """The column of contexts, where its name tells: that of questions beside it is not asked."""
+    if config.text is None:
+        first = next(open_rows(path, config, _CONTEXT_NAMES), None)
+        names = [] if first is None else list(first.values)
+        found = next((found for name in CONTEXT_COLUMNS if (found := named_column(names, name))), None)
+        return config.model_copy(update={"text": found})
+    return config
+
+
+def _of_stream(task: str, given: Given) -> tuple[str, Make]:
+    """What the lines hold, to be said, and what becomes of one."""
+    if task == "answer" and given.question is None:
+        asked = Columns("question", "context", None)
+        return str(asked), lambda row: question_of(STREAM, row, asked).key
+    if task == "choose" and not given.choices:
+        offered = ChoiceColumns("text", "start", ("choices",), None)
+        return str(offered), lambda row: choice_row(STREAM, row, offered).item
+    columns = Columns(PLAIN_COLUMN, None, None)
+    return PLAIN_COLUMN, _made_of_text(STREAM, columns, OptionNames(), given)
+
+
+def _made_of_text(path: Path, columns: Columns, options: OptionNames, given: Given) -> Make:
+    """What becomes of a text, beside what is given."""
+
+    def make(row: TableRow) -> Any:
+        texts = task_row(path, row, columns, options=options).texts
+        if given.question is not None:
+            return given.question, texts
+        return ChoiceItem(str(texts), given.choices) if given.choices else texts
+
+    return make
+
+
+def _item_rows(rows: Iterable[TableRow], make: Make) -> Iterator[ItemRow]:
+    for row in rows:
+        try:
+            item = make(row)
+        except InputError as fault:
+            item = fault
+        yield ItemRow(row.number, row.place, item, num_characters(item))
+
+
+def _sentence_rows(sentences: Iterable[TaggedSentence | InputError]) -> Iterator[ItemRow]:
+    for number, sentence in enumerate(sentences, 1):
+        if isinstance(sentence, InputError):
+            yield ItemRow(number, f"row {number}", sentence, 0)
+        else:
+            words = list(sentence.words)
+            yield ItemRow(number, sentence.place, words, num_characters(words))
+
+
+def num_characters(item: Any) -> int:
+    """Of all texts in an item."""
+    match item:
+        case str():
+            return len(item)
+        case list() | tuple():
+            return sum(map(num_characters, item))
+        case ChoiceItem():
+            return num_characters(item.pairs)
+        case _:
+            return 0

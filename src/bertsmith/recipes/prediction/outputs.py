@@ -1,0 +1,180 @@
+"""Results of rows as a file: JSON lines, a table, or a matrix of vectors. It is whole or it is not there."""
+
+import contextlib
+import csv
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import disk_room
+from bertsmith.recipes.prediction.rows import RowResult
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_VECTORS = ".npy"
+_TABLES: dict[str, tuple[str, ...]] = {
+    "classify": ("text", "pair", "label", "score"),
+    "multilabel": ("text", "pair", "labels", "scores"),
+    "regress": ("text", "pair", "value"),
+    "tag": ("text", "words", "labels", "entities"),
+    "answer": ("question", "answer", "start", "end", "score", "no_answer_score"),
+    "choose": ("text", "choice", "score", "scores"),
+    "embed": ("text", "pair", "embedding"),
+}
+"""Columns of a table of results. What is no text or number is written as JSON."""
+
+Write = Callable[[RowResult], None]
+
+
+def refuse_unwritable(path: Path, task: str) -> None:
+    """Raise an `InputError` where results could not be written to a place, which is left as it is."""
+    if path.suffix.lower() == _VECTORS and task != "embed":
+        raise InputError(
+            f"--output must be .csv, .tsv or JSON lines for {task}",
+            f"{path}, a file of vectors",
+            "Name it .jsonl, for example.",
+        )
+    with _writing(path):
+        if not path.parent.is_dir():
+            raise InputError(
+                "--output must lie in a folder that exists", path, "Make the folder, or choose another place."
+            )
+        if path.exists() and not path.is_file():
+            raise InputError("--output must be a file", f"{path}, which is none", "Choose another place.")
+        temporary = _temporary(path)
+        try:
+            temporary.touch()
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_results(results: Iterable[RowResult], path: Path, task: str) -> Iterator[RowResult]:
+    """Write results as they come.
+
+    .csv and .tsv have a row each with the task's columns and ``error``; .npy the vectors of an embedder as fp32, where
+    a row that could not be used is NaN throughout; any other name JSON lines. The file appears when all results have
+    been written, and not before: where they end in an error, there is none. The results are given on.
+
+    Args:
+        results: in their order.
+        path: the file.
+        task: what was predicted.
+
+    Raises:
+        InputError: if the file cannot be written; as far as that can be told, before the first result is asked for.
+    """
+    refuse_unwritable(path, task)
+    temporary = _temporary(path)
+    try:
+        with _writing(path):
+            with _writer(temporary, path.suffix.lower(), task) as write:
+                for result in results:
+                    write(result)
+                    yield result
+            os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".partial-{os.getpid()}-{path.name}")
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn whatever the system refuses inside the block into an `InputError`."""
+    try:
+        with disk_room(path.parent):
+            yield
+    except OSError as error:
+        raise InputError(
+            "--output must be a file that can be written",
+            f"{path} ({error.strerror or error})",
+            "Choose another place, or mend the rights of this one.",
+        ) from error
+
+
+@contextlib.contextmanager
+def _writer(path: Path, suffix: str, task: str) -> Iterator[Write]:
+    if suffix == _VECTORS:
+        with open(path, "wb") as file:
+            vectors = _VectorWriter(file)
+            yield vectors.write
+            vectors.close()
+        return
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        delimiter = _DELIMITERS.get(suffix)
+        yield _json_writer(file) if delimiter is None else _table_writer(file, delimiter, _TABLES[task])
+
+
+def _json_writer(file: IO[str]) -> Write:
+    def write(result: RowResult) -> None:
+        file.write(json.dumps(result.values, ensure_ascii=False) + "\n")
+
+    return write
+
+
+def _table_writer(file: IO[str], delimiter: str, columns: tuple[str, ...]) -> Write:
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(["row", *columns, "error"])
+
+    def write(result: RowResult) -> None:
+        values = {} if result.prediction is None else result.prediction.values
+        cells = [_cell(values.get(name)) for name in columns]
+        writer.writerow([result.number, *cells, "" if result.fault is None else str(result.fault)])
+
+    return write
+
+
+def _cell(value: Any) -> str | int:
+    match value:
+        case None:
+            return ""
+        case str() | int():
+            return value
+        case float():
+            return f"{value:.6f}"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+class _VectorWriter:
+    """Writes a matrix whose number of rows shows only at the end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._num_rows = 0
+        self._size = 0
+        """Columns; 0 until the first vector."""
+
+    def write(self, result: RowResult) -> None:
+        """Add a row."""
+        if result.prediction is not None:
+            vector = np.asarray(result.prediction.values["embedding"], "<f4")
+            if not self._size:
+                self._size = len(vector)
+                self._header()
+                for _ in range(self._num_rows):
+                    self._file.write(self._nothing)
+            self._file.write(vector.tobytes())
+        elif self._size:
+            self._file.write(self._nothing)
+        self._num_rows += 1
+
+    def close(self) -> None:
+        """Write the number of rows where it belongs."""
+        self._file.seek(0)
+        self._header()
+
+    @property
+    def _nothing(self) -> bytes:
+        return np.full(self._size, np.nan, "<f4").tobytes()
+
+    def _header(self) -> None:
+        # numpy leaves room in it for any number of rows, so that it stays as long as it is.
+        values = {"descr": "<f4", "fortran_order": False, "shape": (self._num_rows, self._size)}
+        np.lib.format.write_array_header_1_0(self._file, values)
