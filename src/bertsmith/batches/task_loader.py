@@ -31,6 +31,7 @@ class TaskLoader:
         self._examples = examples
         bounds = examples.group_starts
         self._unit_starts = np.arange(len(examples) + 1) if bounds is None else np.asarray(bounds, np.int64)
+        self.batch_size = batch_size
         self._micro_batch_tokens = micro_batch_tokens
         self._seed = seed
         self._order = lru_cache(maxsize=2)(self._make_order)

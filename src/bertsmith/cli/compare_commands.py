@@ -5,10 +5,25 @@ from typing import Annotated
 
 import typer
 
+from bertsmith.cli.options import (
+    Assignments,
+    BatchTokens,
+    Epochs,
+    Json,
+    MaxLength,
+    Minutes,
+    Restart,
+    RunFolder,
+    Seed,
+    Settings,
+    Steps,
+    Threads,
+    TrainingDevice,
+    TrainingPrecision,
+    TrainingText,
+)
 from bertsmith.cli.output import TrainingDisplay, note, result
 from bertsmith.foundation.errors import InputError
-
-Json = Annotated[bool, typer.Option("--json", help="Print all results as JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -17,15 +32,11 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    sources: Annotated[list[str] | None, typer.Argument(help="Text files, folders, or one prepared corpus.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the comparison. The same command again goes on there.")] = ...,  # pyright: ignore[reportArgumentType]
-    steps: Annotated[int | None, typer.Option(help="Steps of each training.")] = None,
-    epochs: Annotated[
-        float | None, typer.Option(help="Passes over the text in each training; 3 if nothing is given.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Time for all of it, three quarters of it for training.")
-    ] = None,
+    sources: TrainingText = None,
+    out: RunFolder = ...,  # pyright: ignore[reportArgumentType]
+    steps: Steps = None,
+    epochs: Epochs = None,
+    minutes: Minutes = None,
     model: Annotated[str | None, typer.Option(help="A BERT preset or config.json: the size of all three.")] = None,
     bert_objective: Annotated[str | None, typer.Option(help="mlm or mlm+nsp.")] = None,
     labels: Annotated[
@@ -39,16 +50,16 @@ def compare(
     prompt: Annotated[str | None, typer.Option(help="What the GPT writes on from.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A tokenizer's folder; trained if not given.")] = None,
     vocab_size: Annotated[int | None, typer.Option(help="Pieces of a tokenizer that is trained.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
-    batch_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
+    max_length: MaxLength = None,
+    batch_tokens: BatchTokens = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of all three trainings.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings as TOML, such as a comparison's run.toml.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda …")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads for computing.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides weights, order and draws.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, over all else.")] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Remove an earlier comparison in --out first.")] = False,
+    config: Settings = None,
+    device: TrainingDevice = None,
+    precision: TrainingPrecision = None,
+    threads: Threads = None,
+    seed: Seed = None,
+    assignments: Assignments = None,
+    restart: Restart = False,
     as_json: Json = False,
 ) -> None:
     """BERT, GPT and ELMo on the same text and budget: direction, perplexity, a task, what the GPT writes.

@@ -31,8 +31,8 @@ def finetune(
     train: Annotated[
         Path | None,
         typer.Argument(
-            help="Rows to learn from: .csv, .tsv, .jsonl or .parquet, with .gz or .zst too, or a saved data set's split; "
-            "for tag also .conll and .conllu, for answer SQuAD's JSON."
+            help="Rows to learn from: .csv, .tsv, .jsonl or .parquet, with .gz or .zst too, or a saved data set's "
+            "split; for tag also .conll and .conllu, for answer SQuAD's JSON."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the run. The same command again goes on there.")] = ...,  # pyright: ignore[reportArgumentType]
@@ -59,6 +59,9 @@ def finetune(
     batch_size: Annotated[int | None, typer.Option(help="Texts of a step.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="By the model's width if not given.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides the new weights and the order.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Train so often, by seeds that follow each other, and keep the best.")
+    ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Remove an earlier run in --out first.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -94,6 +97,7 @@ def finetune(
         "training.batch_size": batch_size,
         "training.optimizer.learning_rate": learning_rate,
         "training.seed": seed,
+        "seeds": seeds,
     }
     values = given_settings(config, options, assignments or [])
     for key, what in (("train", "a file of rows to learn from"), ("model", "--model, the folder of an encoder")):
@@ -124,5 +128,5 @@ def _example(evaluation: dict[str, Any]) -> str:
     errors = evaluation.get("worst_errors")
     text = errors[0]["text"] if errors else ""
     # What a shell reads otherwise than it stands is no example.
-    fit = text and len(text) <= _LONGEST_EXAMPLE and not any(sign in text for sign in "\"`$\\!\n")
+    fit = text and len(text) <= _LONGEST_EXAMPLE and not any(sign in text for sign in '"`$\\!\n')
     return text if fit else "Some text of yours."

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
+from bertsmith.cli.options import Json
 from bertsmith.cli.output import note, result
-
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -92,9 +92,7 @@ def regress(
     Example: bertsmith regress my-regressor "A boat for sale, as good as new."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    _predict(
-        "regress", _Use(folder, source, output, columns, device, precision, as_json), _texts_or_pair(texts, pair)
-    )
+    _predict("regress", _Use(folder, source, output, columns, device, precision, as_json), _texts_or_pair(texts, pair))
 
 
 def multilabel(
@@ -178,7 +176,9 @@ def answer(
     asks_rows = question is not None and source is not None
     columns = {"text": context_column} if asks_rows else {"text": question_column, "pair": context_column}
     if asks_rows and question_column is not None:
-        raise InputError("--question-column is for questions out of the file", "--question too", "Leave one of them out.")
+        raise InputError(
+            "--question-column is for questions out of the file", "--question too", "Leave one of them out."
+        )
     use = _Use(folder, source, output, columns | {"encoding": encoding}, device, precision, as_json, top_k)
     items = [(str(question), text) for text in contexts]
     _predict("answer", use, items, Given(question=question))
@@ -225,9 +225,7 @@ def embed(
     folder: Folder,
     texts: Texts = None,
     source: Source = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Write vectors there: .npy, .csv, .tsv, else JSON lines.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write vectors there: .npy, .csv, .tsv, else JSON lines.")] = None,
     text_column: TextColumn = None,
     encoding: Encoding = "utf-8",
     device: Device = "auto",
@@ -262,10 +260,10 @@ def _predict(task: str, use: _Use, items: Sequence[Any], given: "Given | None" =
         )
     if use.output is not None and use.source is None:
         raise InputError("--output goes with --input", "texts on the command line", "Leave it out, or give a file.")
+    from bertsmith.recipes.predict import load_predictor
     from bertsmith.recipes.prediction.items import Given
     from bertsmith.recipes.prediction.outputs import refuse_unwritable, write_results
     from bertsmith.recipes.prediction.rows import predict_rows
-    from bertsmith.recipes.predict import load_predictor
 
     if use.output is not None:
         refuse_unwritable(use.output, task)

@@ -49,7 +49,8 @@ def _class_lines(values: Values, top_k: int) -> list[str]:
 
 def _labels_lines(values: Values, top_k: int) -> list[str]:
     found = ", ".join(f"{isolated(name)} {values['scores'][name]:.0%}" for name in values["labels"])
-    others = [name for name in values["scores"] if name not in values["labels"]][: max(0, top_k - len(values["labels"]))]
+    others = [name for name in values["scores"] if name not in values["labels"]]
+    others = others[: max(0, top_k - len(values["labels"]))]
     return [
         f"{found or '–'}\t{_texts(values)}",
         *(f"  not {isolated(name)}\t{values['scores'][name]:.0%}" for name in others),
@@ -72,11 +73,8 @@ def _choice_lines(values: Values, top_k: int) -> list[str]:
 
 def _answer_lines(values: Values, top_k: int) -> list[str]:
     question = isolated(shortened(values["question"]))
-    if values["answer"]:
-        first = f"{_span(values)}\t{question}"
-    else:
-        first = f"– no answer\t{values['score']:.2%}\t{question}"
-    return [first, *(f"  {_span(other)}" for other in values["alternatives"][: top_k - 1])]
+    found = _span(values) if values["answer"] else f"– no answer\t{values['score']:.2%}"
+    return [f"{found}\t{question}", *(f"  {_span(other)}" for other in values["alternatives"][: top_k - 1])]
 
 
 def _span(values: Values) -> str:

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from bertsmith.cli.options import Json
 from bertsmith.cli.output import note, result
 from bertsmith.foundation.errors import InputError
 
 Sources = Annotated[
     list[str], typer.Argument(help="Files and folders: .txt, .jsonl, .csv, .tsv, .parquet, also .gz, .zst.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 Layout = Annotated[str, typer.Option("--layout", help="Documents of a .txt: blank_line, line or file.")]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column that holds the text; guessed where not given.")]
 

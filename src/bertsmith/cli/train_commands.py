@@ -5,10 +5,25 @@ from typing import Annotated
 
 import typer
 
+from bertsmith.cli.options import (
+    Assignments,
+    BatchTokens,
+    Epochs,
+    Json,
+    MaxLength,
+    Minutes,
+    Restart,
+    RunFolder,
+    Seed,
+    Settings,
+    Steps,
+    Threads,
+    TrainingDevice,
+    TrainingPrecision,
+    TrainingText,
+)
 from bertsmith.cli.output import TrainingDisplay, note, result
 from bertsmith.foundation.errors import InputError
-
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,8 +49,8 @@ def demo(
 
 
 def pretrain(
-    sources: Annotated[list[str] | None, typer.Argument(help="Text files, folders, or one prepared corpus.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the run. The same command again goes on there.")] = ...,  # pyright: ignore[reportArgumentType]
+    sources: TrainingText = None,
+    out: RunFolder = ...,  # pyright: ignore[reportArgumentType]
     tokenizer: Annotated[
         Path | None, typer.Option(help="A tokenizer's folder; trained on the text if not given.")
     ] = None,
@@ -47,18 +62,18 @@ def pretrain(
         int | None,
         typer.Option("--extend-vocabulary", min=0, help="Words of the text to add to the model's vocabulary."),
     ] = None,
-    epochs: Annotated[float | None, typer.Option(help="Passes over the text.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Time for all of it, preparation included.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings as TOML, such as a run's run.toml.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, over all else.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda …")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads for computing.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
-    batch_tokens: Annotated[int | None, typer.Option(help="Tokens of a step.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides weights, order and masks.")] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Remove an earlier run in --out first.")] = False,
+    epochs: Epochs = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    config: Settings = None,
+    assignments: Assignments = None,
+    device: TrainingDevice = None,
+    precision: TrainingPrecision = None,
+    threads: Threads = None,
+    max_length: MaxLength = None,
+    batch_tokens: BatchTokens = None,
+    seed: Seed = None,
+    restart: Restart = False,
     as_json: Json = False,
 ) -> None:
     """Pre-train a BERT from raw text: tokenizer, corpus, model and report in one command.

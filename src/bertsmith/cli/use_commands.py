@@ -55,7 +55,8 @@ def fill(
 def evaluate(
     folder: Folder,
     source: Annotated[
-        Path, typer.Argument(help="Text files or a prepared corpus; for a fine-tuned model, a file of rows of its task.")
+        Path,
+        typer.Argument(help="Text files or a prepared corpus; for a fine-tuned model, rows of its task."),
     ],
     max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
     text: Annotated[str | None, typer.Option(help="Rows: column of the text; guessed if not given.")] = None,
@@ -63,13 +64,14 @@ def evaluate(
     label: Annotated[str | None, typer.Option(help="Rows: column of the label; guessed if not given.")] = None,
     encoding: Annotated[str, typer.Option(help="Rows: encoding of the file.")] = "utf-8",
     out: Annotated[
-        Path | None, typer.Option(help="Write evaluation.json, report.html, confusion.png and errors.tsv to this folder.")
+        Path | None,
+        typer.Option(help="Write evaluation.json, report.html, confusion.png and errors.tsv there."),
     ] = None,
     device: Device = "auto",
     precision: Precision = "auto",
     as_json: Json = False,
 ) -> None:
-    """Evaluate a model: a masked language model on text, with fixed masks at 15 %; a fine-tuned one on rows of its task.
+    """Evaluate a model: a masked language model on text, with fixed masks at 15 %; a fine-tuned one on its task's rows.
 
     Example: bertsmith evaluate my-classifier held-out.csv --out evaluation
     """

@@ -46,7 +46,7 @@ class AskedText:
     """A question and its text as the model sees them."""
 
     windows: TextWindows
-    sequences: tuple[tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " tokens"]], ...]
+    sequences: tuple[tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]], ...]
     """Token ids and segment ids of each window."""
     cut: bool
     """Whether the question is longer than what is seen of it."""
@@ -189,10 +189,10 @@ class QuestionEncoder:
 class _Frame:
     """The control tokens before, between and behind two texts, and the segments of all that stands in a sequence."""
 
-    before: Int[np.ndarray, " tokens"]
-    between: Int[np.ndarray, " tokens"]
-    behind: Int[np.ndarray, " tokens"]
-    segments: tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " tokens"], Int[np.ndarray, " tokens"]]
+    before: Int[np.ndarray, " before"]
+    between: Int[np.ndarray, " between"]
+    behind: Int[np.ndarray, " behind"]
+    segments: tuple[Int[np.ndarray, " before"], Int[np.ndarray, " between"], Int[np.ndarray, " behind"]]
     """Of the same."""
     text_segments: tuple[int, int]
     """Of the two texts."""

@@ -80,6 +80,11 @@ class ChoiceRow:
         """What a model is shown of it."""
         return self.item
 
+    @property
+    def target(self) -> Any:
+        """The label: rows with the same texts should have the same."""
+        return self.label
+
 
 @dataclass(frozen=True)
 class ChoiceColumns:
@@ -250,19 +255,11 @@ def _first(names: Sequence[str], wanted: Sequence[str]) -> str | None:
 def _choices(path: Path, row: TableRow, columns: ChoiceColumns) -> tuple[str, ...]:
     """The choices of a row; blank ones at the end are none."""
     where = f"{path}, {row.place}"
-    if len(columns.choices) > 1:
-        found = [row.values.get(name) for name in columns.choices]
-    else:
-        cell = row.values.get(columns.choices[0])
-        found = read_list(cell)
-        if found is None:
-            raise InputError(
-                "Choices in one column must be a list",
-                f"{where}: {columns.choices[0]}={cell!r:.60}",
-                'Write one, such as ["a", "b"], or a column for each choice.',
-            )
-    while found and (found[-1] is None or found[-1] == "" or str(found[-1]).isspace()):
+    cells = [row.values.get(name) for name in columns.choices]
+    found: list[Any] = cells if len(cells) > 1 else _listed(cells[0], where, columns.choices[0])
+    while found and (found[-1] is None or not str(found[-1]).strip()):
         found.pop()
+    choices: list[str] = []
     for number, choice in enumerate(found):
         if not isinstance(choice, str) or not choice.strip():
             raise InputError(
@@ -271,8 +268,20 @@ def _choices(path: Path, row: TableRow, columns: ChoiceColumns) -> tuple[str, ..
                 "Mend the row; a row with fewer choices leaves out the last ones.",
             )
         refuse_half_pair(path, row.place, choice)
-    if len(found) < 2:
+        choices.append(choice)
+    if len(choices) < 2:
         raise InputError(
-            "A row must have two choices at least", f"{where} with {len(found)}", "Mend or remove the row."
+            "A row must have two choices at least", f"{where} with {len(choices)}", "Mend or remove the row."
         )
-    return tuple(found)
+    return tuple(choices)
+
+
+def _listed(cell: Any, where: str, column: str) -> list[Any]:
+    found = read_list(cell)
+    if found is None:
+        raise InputError(
+            "Choices in one column must be a list",
+            f"{where}: {column}={cell!r:.60}",
+            'Write one, such as ["a", "b"], or a column for each choice.',
+        )
+    return found

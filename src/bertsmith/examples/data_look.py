@@ -1,24 +1,70 @@
 """A look at the data of a task before anything is trained: what a person should know of it."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
-from bertsmith.examples.task_tables import TaskRow, TaskTable
+import numpy as np
+from jaxtyping import Int
+
+from bertsmith.examples.choice_tables import ChoiceItem
+from bertsmith.examples.task_tables import OptionNames, TaskTable
+from bertsmith.foundation.errors import InputError
+from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 10
 _UNEVEN = 10
 _MOST_SHOWN = 5
+_MOST_MEASURED = 20_000
+"""Rows whose length is measured: of more, as many that stand evenly apart."""
+_ENCODED_AT_ONCE = 1024
+
+
+@runtime_checkable
+class KeyedRow(Protocol):
+    """A row of any task."""
+
+    @property
+    def key(self) -> Hashable:
+        """Its text or texts: rows with the same key show a model the same."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Where it stands in its file."""
+        ...
+
+
+@runtime_checkable
+class JudgedRow(KeyedRow, Protocol):
+    """A row of a task in which the same texts have one right answer."""
+
+    @property
+    def target(self) -> Any:
+        """What must be found, as it was written."""
+        ...
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Two rows with the same texts and different answers."""
+
+    first: str
+    """Place of the first row with these texts."""
+    other: str
+    key: Hashable
+
+    def __str__(self) -> str:
+        return f"{self.first} and {self.other}"
 
 
 def table_notes(table: TaskTable) -> list[str]:
-    """What stands out in the rows themselves, one line each; empty where nothing does."""
+    """What stands out in the rows of a file by themselves, one line each; empty where nothing does."""
     notes = skipped_notes(table.skipped)
-    contradicting = _contradicting(table.rows)
     if doubles := sum(count - 1 for count in Counter(row.texts for row in table.rows).values()):
         notes.append(f"{doubles:,} of {len(table.rows):,} rows repeat the text of another")
-    if contradicting:
-        notes.append(f"{len(contradicting):,} texts have different labels in other rows: “{contradicting[0]:.60}” …")
     return notes
 
 
@@ -27,20 +73,75 @@ def skipped_notes(places: Sequence[str]) -> list[str]:
     return [f"{len(places):,} rows left out, blank: {_some(places)}"] if places else []
 
 
-def overlap_note(train: Sequence[Any], validation: Sequence[Any]) -> str | None:
-    """A line about rows that stand in both, which make scores look better than they are; None without any.
+def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
+    """Rows whose texts stood before with another answer, each with the first row that has these texts.
 
-    Args:
-        train: rows with a `key`, the text or texts.
-        validation: others.
+    In tasks where several answers may be right there are none.
     """
+    seen: dict[Hashable, tuple[str, str]] = {}
+    found: list[Contradiction] = []
+    for row in rows:
+        if not isinstance(row, JudgedRow):
+            return []
+        target = str(row.target).strip()
+        first, expected = seen.setdefault(row.key, (row.place, target))
+        if target != expected:
+            found.append(Contradiction(first, row.place, row.key))
+    return found
+
+
+def contradiction_note(rows: Sequence[KeyedRow]) -> str | None:
+    """A line about rows that contradict each other; None without any."""
+    found = contradictions(rows)
+    if not found:
+        return None
+    texts = len({one.key for one in found})
+    first = f"“{_first_text(found[0].key):.60}” in {_some(list(map(str, found)))}"
+    return f"{texts:,} texts have different labels in other rows: {first}"
+
+
+def overlap(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> list[str]:
+    """Places of validation rows whose texts stand in training rows too."""
     known = {row.key for row in train}
-    shared = sum(row.key in known for row in validation)
+    return [row.place for row in validation if row.key in known]
+
+
+def overlap_note(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> str | None:
+    """A line about rows that stand in both, which make scores look better than they are; None without any."""
+    shared = len(overlap(train, validation))
     return f"{shared:,} of {len(validation):,} validation texts stand in the training rows too" if shared else None
 
 
-def label_notes(counts: dict[str, int]) -> list[str]:
-    """What stands out in the number of rows of each label."""
+def refuse_contradictions(path: Path, rows: Sequence[KeyedRow], options: OptionNames = OptionNames()) -> None:
+    """Raise an `InputError` that lists the rows of a file that contradict each other, if any do."""
+    if found := contradictions(rows):
+        raise InputError(
+            f"Under {options.strict} rows with the same texts must have the same label",
+            f"{len(found):,} in {path} that differ from an earlier one: {_some(list(map(str, found)))}",
+            f"Mend or remove these rows, or leave {options.strict} out.",
+        )
+
+
+def refuse_overlap(
+    path: Path, train: Sequence[KeyedRow], validation: Sequence[KeyedRow], options: OptionNames = OptionNames()
+) -> None:
+    """Raise an `InputError` that lists the validation rows, of a file, that stand in training too, if any do."""
+    if shared := overlap(train, validation):
+        raise InputError(
+            f"Under {options.strict} no validation row may have the texts of a training row",
+            f"{len(shared):,} of {len(validation):,}, in {path}: {_some(shared)}",
+            f"Remove these rows from one of the two, or leave {options.strict} out.",
+        )
+
+
+def counts_note(part: str, num_rows: int, counts: Mapping[str, int]) -> str:
+    """A line about the size of a part of the data, and how often it has each label, the commonest first."""
+    commonest = [f"{name} {count:,}" for name, count in Counter(counts).most_common()]
+    return f"{part}: {num_rows:,} rows" + (f", of {_some(commonest)}" if commonest else "")
+
+
+def label_notes(counts: Mapping[str, int]) -> list[str]:
+    """What stands out in the number of training rows of each label."""
     notes: list[str] = []
     small = [f"{name} {count}" for name, count in counts.items() if count < _FEW_ROWS]
     if small:
@@ -54,6 +155,39 @@ def label_notes(counts: dict[str, int]) -> list[str]:
     return notes
 
 
+def validation_label_notes(counts: Mapping[str, int]) -> list[str]:
+    """What stands out in the number of validation rows of each label."""
+    absent = [name for name, count in counts.items() if not count]
+    if len(absent) == len(counts) - 1 > 0:
+        (only,) = (name for name in counts if name not in absent)
+        return [f"all validation rows have the label {only}: their scores say nothing of the others"]
+    return [f"labels without a validation row: {_some(absent)}"] if absent else []
+
+
+def row_lengths(rows: Sequence[KeyedRow], tokenizer: Tokenizer, *, apart: bool = False) -> Int[np.ndarray, " rows"]:
+    """Tokens of each row before anything is cut, special ones included; of many rows, 20,000 that stand evenly apart.
+
+    Args:
+        rows: the rows.
+        tokenizer: the model's.
+        apart: whether the texts of a row are sequences by themselves, of which the longest counts. Otherwise two are a
+            pair.
+    """
+    measured = rows[:: max(1, -(-len(rows) // _MOST_MEASURED))]
+    lengths: list[int] = []
+    for first in range(0, len(measured), _ENCODED_AT_ONCE):
+        sequences = [_sequences(row.key, apart=apart) for row in measured[first : first + _ENCODED_AT_ONCE]]
+        encodings = iter(tokenizer.encode_batch([text for texts in sequences for text in texts]))
+        lengths += [max(len(next(encodings)) for _ in texts) for texts in sequences]
+    return np.array(lengths, np.int64)
+
+
+def length_note(part: str, lengths: Int[np.ndarray, " rows"]) -> str:
+    """A line about the lengths of a part's rows."""
+    middle, high, most = (int(value) for value in np.percentile(lengths, [50, 95, 100], method="higher"))
+    return f"{part}: a row has {middle:,} tokens in the middle, {high:,} at the 95th percentile, {most:,} at most"
+
+
 def cut_note(num_cut: int, num_rows: int, max_length: int, kept: str) -> str | None:
     """A line about rows that are longer than the model sees; None without any."""
     if not num_cut:
@@ -61,13 +195,27 @@ def cut_note(num_cut: int, num_rows: int, max_length: int, kept: str) -> str | N
     return f"{num_cut:,} of {num_rows:,} rows are longer than {max_length} tokens; their {kept} is used"
 
 
-def _contradicting(rows: Sequence[TaskRow]) -> list[str]:
-    seen: dict[str | tuple[str, str], str] = {}
-    found: dict[str, None] = {}
-    for row in rows:
-        if seen.setdefault(row.texts, str(row.label)) != str(row.label):
-            found[row.text] = None
-    return list(found)
+def _sequences(key: Any, *, apart: bool) -> Sequence[str | tuple[str, str]]:
+    """What a tokenizer takes of a row."""
+    match key:
+        case ChoiceItem():
+            return key.pairs
+        case (str() as first, str() as second) if not apart:
+            return [(first, second)]
+        case tuple():
+            return key
+        case _:
+            return [key]
+
+
+def _first_text(key: Any) -> str:
+    match key:
+        case ChoiceItem():
+            return key.text
+        case tuple():
+            return key[0]
+        case _:
+            return key
 
 
 def _some(items: Sequence[str]) -> str:

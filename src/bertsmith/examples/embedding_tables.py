@@ -89,6 +89,11 @@ class EmbedRow:
         """The texts: rows with the same ones show a model the same."""
         return self.texts
 
+    @property
+    def target(self) -> float | None:
+        """The score: rows with the same texts should have the same."""
+        return self.score
+
 
 @dataclass(frozen=True)
 class EmbedTable:

@@ -105,7 +105,7 @@ def flag_width(rows: Sequence[LabelCells]) -> int:
 
 
 def _are_flags(lists: Sequence[Sequence[Any]]) -> bool:
-    """Whether lists of numbers hold a 0 or 1 for each label, and not the numbers of labels, which never recur in one."""
+    """Whether lists hold a 0 or 1 for each label, and not the numbers of labels, which never recur in a list."""
     numbers = [value for found in lists for value in found]
     if not numbers or not all(isinstance(value, bool | int | float) for value in numbers):
         return False

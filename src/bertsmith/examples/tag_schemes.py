@@ -60,7 +60,10 @@ def scheme_of_sentences(sentences: Iterable[Sequence[str]]) -> Scheme | None:
     if scheme != "BIO":
         return scheme
     begun = Counter(
-        tag[0] for labels in found for before, tag in _pairs(labels) if tag and not (before and before[1] == tag[1])
+        tag[0]
+        for labels in found
+        for before, tag in _pairs(labels)
+        if tag is not None and (before is None or before[1] != tag[1])
     )
     return "IOB1" if begun["I"] and begun["B"] * _RARE <= begun["I"] else "BIO"
 
@@ -110,14 +113,14 @@ def scheme_breaks(labels: Sequence[str], scheme: Scheme) -> list[int]:
     broken: set[int] = set()
     for place, (before, tag) in enumerate(_pairs([*labels, OUTSIDE])):
         is_open = before is not None and before[0] in ("B", "I")
-        follows = is_open and tag is not None and tag[0] in ("I", "E") and tag[1] == before[1]
+        goes_on = tag is not None and before is not None and tag[0] in ("I", "E") and tag[1] == before[1]
         if scheme == "IOB1":
             if tag is not None and tag[0] == "B" and (before is None or before[1] != tag[1]):
                 broken.add(place)
             continue
-        if tag is not None and tag[0] in ("I", "E") and not follows:
+        if tag is not None and tag[0] in ("I", "E") and not (is_open and goes_on):
             broken.add(place)
-        if scheme != "BIO" and is_open and not follows:
+        if scheme != "BIO" and is_open and not goes_on:
             broken.add(place - 1)
     return sorted(broken)
 

@@ -26,7 +26,8 @@ from bertsmith.examples.task_tables import (
 )
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import NotUtf8
+from bertsmith.text.decoding import NotUtf8, whole_lines
+from bertsmith.text.records import TEXT_COLUMNS
 from bertsmith.text.sources import file_kind
 from bertsmith.text.tables import TableRow, refuse_half_pair
 from bertsmith.text.tagged import ColumnFile, TaggedSentence
@@ -83,7 +84,7 @@ def read_tagged(
             labels break their scheme; told with its line or row.
     """
     skipped: tuple[str, ...] = ()
-    if is_table(path):
+    if is_table(path, config.encoding):
         known = like if isinstance(like, ListColumns) else None
         columns, rows = _open_lists(path, config, known, options, has_tags=True)
         sentences, skipped = whole_rows(
@@ -125,7 +126,7 @@ def read_words(
     Raises:
         InputError: if it cannot be read, or its column of words not be found.
     """
-    if not is_table(path):
+    if not is_table(path, config.encoding):
         columns = open_columns(path, config, options, has_tags=False)
         return columns, _column_sentences(columns, options)
     found, rows = _open_lists(path, config, None, options, has_tags=False)
@@ -140,9 +141,22 @@ def read_words(
     return found, sentences()
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file holds a sentence a row, and not a word a line."""
-    return path.is_dir() or file_kind(path).layout in ("jsonl", "csv", "parquet")
+def is_table(path: Path, encoding: str = "utf-8") -> bool:
+    """Whether a file holds a sentence a row, and not a word a line.
+
+    A .tsv file does where its first line names a column of texts, or its second one has a list written out.
+    """
+    if path.is_dir():
+        return True
+    layout = file_kind(path).layout
+    if layout != "tsv":
+        return layout in ("jsonl", "csv", "parquet")
+    try:
+        lines = [line.split("\t") for _, line in itertools.islice(whole_lines(path, encoding), 2)]
+    except NotUtf8:
+        return False  # Told where it is read.
+    names_texts = any(_guessed(cells, TEXT_COLUMNS) is not None for cells in lines[:1])
+    return names_texts or any(read_list(cell) is not None for cells in lines[1:] for cell in cells)
 
 
 def list_sentence(path: Path, row: TableRow, columns: ListColumns, options: OptionNames) -> TaggedSentence:

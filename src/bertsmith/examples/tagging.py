@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from bertsmith.examples.tag_schemes import OUTSIDE
 from bertsmith.examples.task_examples import TaskExamples
@@ -75,7 +75,7 @@ class WordCutter:
             )
         self._known: dict[str, np.ndarray] = {}
 
-    def pieces(self, words: Sequence[str]) -> list[Int[np.ndarray, " pieces"]]:
+    def pieces(self, words: Sequence[str]) -> list[Int[np.ndarray, " _"]]:
         """Ids of the pieces of each word; none of one that is whitespace, or that the tokenizer does not see."""
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         for word, ids in zip(new, self._tokenizer.word_pieces(new), strict=True):
@@ -93,7 +93,7 @@ class WordCutter:
         return [self._window(cut, *bounds) for bounds in ranges], bool((sizes > self._room).any())
 
     def _window(
-        self, pieces: Sequence[Int[np.ndarray, " pieces"]], seen: tuple[int, int], read: tuple[int, int]
+        self, pieces: Sequence[Int[np.ndarray, " _"]], seen: tuple[int, int], read: tuple[int, int]
     ) -> WordWindow:
         sizes = np.array([len(ids) for ids in pieces[slice(*seen)]], np.int64)
         starts = len(self._before) + np.cumsum(sizes) - sizes
@@ -143,7 +143,7 @@ def word_ranges(
 
 def tagged_examples(
     sentences: Sequence[TaggedSentence],
-    ids: Sequence[Int[np.ndarray, " words"]],
+    ids: Sequence[Int[np.ndarray, " _"]],
     tokenizer: Tokenizer,
     *,
     max_length: int,
@@ -172,16 +172,20 @@ def tagged_examples(
             f"{len(sentences):,} sentences without one",
             "Give other sentences, or a model with another tokenizer.",
         )
-    words = np.concatenate([window.words for _, window in found])
-    targets = np.concatenate([np.where(one.words < 0, UNLABELLED, ids[row][one.words]) for row, one in found])
     joined = TaskExamples.of(
         [(window.token_ids, np.zeros(len(window.token_ids), np.int8)) for _, window in found],
         [row for row, _ in found],
-        targets=targets,
+        targets=np.concatenate([np.where(one.words < 0, UNLABELLED, ids[row][one.words]) for row, one in found]),
         targets_by="token",
-        num_cut=num_cut,
     )
-    return TaggedExamples(**{one.name: getattr(joined, one.name) for one in fields(joined)}, words=words)
+    words = np.concatenate([window.words for _, window in found])
+    notes: list[str] = []
+    if num_cut:
+        notes.append(f"{num_cut:,} sentences have a word of more than {max_length} tokens, whose beginning is seen")
+    if unseen := sum(len(sentence.words) for sentence in sentences) - int((words >= 0).sum()):
+        notes.append(f"{unseen:,} words have nothing in them that the tokenizer sees, so nothing is learned from them")
+    inherited = {one.name: getattr(joined, one.name) for one in fields(joined) if one.name != "notes"}
+    return TaggedExamples(**inherited, notes=tuple(notes), words=words)
 
 
 def tag_labels(sentences: Iterable[TaggedSentence], path: Path) -> tuple[str, ...]:
@@ -202,7 +206,7 @@ def tag_labels(sentences: Iterable[TaggedSentence], path: Path) -> tuple[str, ..
     return tuple(sorted(names))
 
 
-def tag_ids(sentences: Sequence[TaggedSentence], labels: Sequence[str], path: Path) -> list[Int[np.ndarray, " words"]]:
+def tag_ids(sentences: Sequence[TaggedSentence], labels: Sequence[str], path: Path) -> list[Int[np.ndarray, " _"]]:
     """Place of each word's label among `labels`, found by its name.
 
     Raises:
@@ -243,12 +247,15 @@ def tag_notes(sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> lis
     return notes
 
 
-def rarest_labels(sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> Int[np.ndarray, " sentences"]:
-    """For each sentence the place of its rarest label, so that held-out sentences can have their share of every one."""
+def label_presence(
+    sentences: Sequence[TaggedSentence], labels: Sequence[str]
+) -> Float[np.ndarray, "sentences labels"]:
+    """1 where a sentence has a word of the label, else 0."""
     places = {name: place for place, name in enumerate(labels)}
-    counts = tag_counts(sentences, labels)
-    rank = {name: number for number, name in enumerate(sorted(labels, key=lambda name: (counts[name], places[name])))}
-    return np.array([places[min(sentence.tags, key=rank.__getitem__)] for sentence in sentences], np.int64)
+    found = np.zeros((len(sentences), len(labels)), np.float32)
+    for number, sentence in enumerate(sentences):
+        found[number, [places[tag] for tag in set(sentence.tags)]] = 1
+    return found
 
 
 def label_without_pieces(labels: Sequence[str]) -> str:

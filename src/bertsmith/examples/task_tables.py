@@ -102,6 +102,11 @@ class TaskRow:
         """The same: rows with the same texts show a model the same."""
         return self.texts
 
+    @property
+    def target(self) -> Any:
+        """The label: rows with the same texts should have the same."""
+        return self.label
+
 
 @dataclass(frozen=True)
 class TaskTable:

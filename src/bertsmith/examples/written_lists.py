@@ -2,6 +2,7 @@
 
 import ast
 import json
+import warnings
 from typing import Any
 
 
@@ -16,10 +17,17 @@ def read_list(value: Any) -> list[Any] | None:
         return list(value)
     if not is_written_list(value):
         return None
-    for read in (json.loads, ast.literal_eval):
+    for read in (json.loads, _read_python):
         try:
             found = read(value.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         return found if isinstance(found, list) else None
     return None
+
+
+def _read_python(text: str) -> Any:
+    with warnings.catch_warnings():
+        # A backslash that escapes nothing is no fault of a name.
+        warnings.simplefilter("ignore")
+        return ast.literal_eval(text)

@@ -73,7 +73,7 @@ class TagRequest:
     spans: tuple[tuple[int, int], ...]
     """Where each word stands in the text."""
     windows: tuple[TokenWindow, ...]
-    words: tuple[Int[np.ndarray, " tokens"], ...]
+    words: tuple[Int[np.ndarray, " _"], ...]
     """For each window, the number of the word whose label is read at each token; -1 where none is."""
     cut: bool
 

@@ -72,7 +72,7 @@ class FoundSpans:
 
 
 def best_spans(
-    windows: TextWindows, logits: Sequence[Float[np.ndarray, "tokens 2"]], *, max_answer: int, count: int
+    windows: TextWindows, logits: Sequence[Float[np.ndarray, "_ 2"]], *, max_answer: int, count: int
 ) -> FoundSpans:
     """The likeliest answers.
 

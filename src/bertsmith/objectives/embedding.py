@@ -144,19 +144,17 @@ def contrastive_losses(
     own = firsts - groups  # Where a group's second text stands among the candidates: as many firsts are left out.
     with torch.autocast(vectors.device.type, enabled=False):
         units = functional.normalize(vectors, dim=-1)
-        logits = units[firsts] @ units[candidates].T / temperature
-    text, partner = texts[firsts], texts[firsts + 1]
-    same_text, same_partner = text[:, None] == text, partner[:, None] == partner
-    known = (texts[candidates] == text[:, None]) | (texts[candidates] == partner[:, None])
-    known[:, own] |= same_text
+        cosines = units[firsts] @ units[candidates].T / temperature
+    text, partner, candidate = texts[firsts], texts[firsts + 1], texts[candidates]
+    known = _joined(text[:, None] == text, partner[:, None] == candidate) | (text[:, None] == candidate)
     known[groups, own] = False
-    forward = functional.cross_entropy(logits.masked_fill(known, -torch.inf), own, reduction="none")
-    hits = logits.masked_fill(known, -torch.inf).argmax(1) == own
+    logits = cosines.masked_fill(known, -torch.inf)
+    forward, hits = functional.cross_entropy(logits, own, reduction="none"), logits.argmax(1) == own
     if not both:
         return forward, hits
-    known_back = same_partner | same_text | (partner[:, None] == text)
-    known_back[groups, groups] = False
-    back = functional.cross_entropy(logits[:, own].T.masked_fill(known_back, -torch.inf), groups, reduction="none")
+    known = _joined(partner[:, None] == partner, text[:, None] == text) | (partner[:, None] == text)
+    known[groups, groups] = False
+    back = functional.cross_entropy(cosines[:, own].T.masked_fill(known, -torch.inf), groups, reduction="none")
     return (forward + back) / 2, hits
 
 
@@ -289,6 +287,11 @@ def _unit(vectors: Float[np.ndarray, "rows size"]) -> Float[np.ndarray, "rows si
 def _ranks(values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
+def _joined(first: Bool[Tensor, "rows rows"], second: Bool[Tensor, "rows columns"]) -> Bool[Tensor, "rows columns"]:
+    """Whether some row is linked with a row by the first and with a column by the second."""
+    return (first.float() @ second.float()) > 0
 
 
 def _groups(batch: Batch) -> Int[Tensor, " groups_plus_one"]:

@@ -133,11 +133,10 @@ def decoded_labels(
     probabilities: Float[np.ndarray, " labels"], labels: Sequence[str], thresholds: Sequence[float]
 ) -> tuple[list[str], dict[str, float]]:
     """The labels that are given, and the probability of each, the likeliest first in both."""
-    order = np.argsort(-probabilities, kind="stable").tolist()
+    order: list[int] = np.argsort(-probabilities, kind="stable").tolist()
     given = given_labels(probabilities, thresholds)
-    return [labels[place] for place in order if given[place]], {
-        labels[place]: float(probabilities[place]) for place in order
-    }
+    chosen = [labels[place] for place in order if given[place]]
+    return chosen, {labels[place]: float(probabilities[place]) for place in order}
 
 
 def _set_scores(given: Bool[np.ndarray, "rows labels"], truth: Bool[np.ndarray, "rows labels"]) -> dict[str, float]:
@@ -171,7 +170,7 @@ def _threshold(probabilities: Float[np.ndarray, " rows"], truth: Bool[np.ndarray
 
 
 def _between(low: float, high: float) -> float:
-    """A threshold above `low` and not above `high`: 0.5 if that may be, else the middle, rounded where there is room."""
+    """A threshold above `low` and not above `high`: 0.5 if it lies there, else the middle, rounded if there is room."""
     if low < HALF <= high:
         return HALF
     middle = (low + high) / 2

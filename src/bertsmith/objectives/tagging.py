@@ -24,6 +24,8 @@ from bertsmith.objectives.report import Counts, LossReport
 
 TERM = "tag"
 _SMALLEST = np.finfo(np.float64).tiny
+_NOTHING: Any = 0
+"""A score whose denominator is empty. (scikit-learn's annotations know only the words for it.)"""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def tag_logits(model: Model, packed: PackedTokens) -> Float[Tensor, "tokens labe
 
 
 def decoded_entities(labels: Sequence[str], scores: Float[np.ndarray, " words"]) -> list[tuple[Span, float]]:
-    """The entities that the labels of a sentence's words write, read leniently, each with the mean of its words' scores.
+    """The entities that the labels of a sentence write, read leniently, each with the mean of its words' scores.
 
     Args:
         labels: one a word, in a scheme of entities.
@@ -74,13 +76,20 @@ def decoded_entities(labels: Sequence[str], scores: Float[np.ndarray, " words"])
     return [(span, float(scores[span.start : span.end].mean())) for span in entity_spans(labels)]
 
 
-def word_scores(probabilities: Float[np.ndarray, "words labels"], truth: Int[np.ndarray, " words"]) -> dict[str, float]:
-    """``loss`` in nats and ``accuracy`` over words."""
-    of_truth = probabilities[np.arange(len(truth)), truth]
+def label_scores(predicted: Int[np.ndarray, " words"], truth: Int[np.ndarray, " words"]) -> dict[str, float]:
+    """``accuracy`` over words, and ``macro_f1``, the mean over the labels that stand in the truth or were predicted."""
+    from sklearn import metrics  # It takes a second to load, and only this needs it.
+
     return {
-        "loss": float(-np.log(np.maximum(of_truth, _SMALLEST)).mean()),
-        "accuracy": float((probabilities.argmax(1) == truth).mean()),
+        "accuracy": float((predicted == truth).mean()),
+        "macro_f1": float(metrics.f1_score(truth, predicted, average="macro", zero_division=_NOTHING)),
     }
+
+
+def label_loss(probabilities: Float[np.ndarray, "words labels"], truth: Int[np.ndarray, " words"]) -> float:
+    """Mean negative log-probability of the true labels, in nats."""
+    of_truth = probabilities[np.arange(len(truth)), truth]
+    return float(-np.log(np.maximum(of_truth, _SMALLEST)).mean())
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What is drawn for a token: short, on one line, and in Arabic script with the letters joined as in their word."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -13,6 +14,8 @@ LONGEST = 16
 _JOINER = "\u200d"
 _TATWEEL = "\u0640"
 _DOTTED_CIRCLE = "\u25cc"
+_PART = re.compile(r" \d+/\d+$")
+"""Which part of a character a token is."""
 _ARABIC_FORMS = (range(0xFB50, 0xFE00), range(0xFE70, 0xFF00))
 
 
@@ -20,7 +23,8 @@ def token_labels(tokens: Sequence[str]) -> list[str]:
     """A label for each token of a sequence.
 
     A piece of an Arabic word begins and ends with the forms that its letters have inside the word, as if the word were
-    cut by scissors. Control characters are shown by their pictures, and a mark without its letter on a dotted circle.
+    cut by scissors. Control characters are shown by their pictures, invisible ones by their numbers, and a mark without
+    its letter on a dotted circle, or on a tatweel where it is Arabic.
 
     Args:
         tokens: as people read them: ``##`` goes on with a word, or where tokens have ``▁`` for a space, its lack does.
@@ -39,14 +43,25 @@ def _label(token: str, *, joined_before: bool, joined_after: bool) -> str:
     mark = token[: len(token) - len(body)]
     if len(body) > LONGEST:
         body, joined_after = f"{body[: LONGEST - 1]}…", False
+    if _PART.search(body):
+        joined_before = joined_after = False
     if body and _is_mark(body[0]):
-        body, joined_before = _DOTTED_CIRCLE + body, False
-    body = "".join(map(_visible, body))
+        # On a circle, fonts put Arabic marks beside it.
+        arabic = unicodedata.name(body[0], "").startswith("ARABIC")
+        body, joined_before = f"{_TATWEEL if arabic else _DOTTED_CIRCLE}{body}", False
+    body = _on_one_line(body)
     return f"{mark}{_JOINER * joined_before}{body}{_JOINER * joined_after}"
 
 
+def _on_one_line(text: str) -> str:
+    """A text with what cannot be seen, or would break the line, shown by something else."""
+    seen = _PART.sub("", text)
+    if seen and all(unicodedata.category(character) == "Cf" for character in seen):
+        return "".join(f"U+{ord(character):04X}" for character in seen) + text[len(seen) :]
+    return "".join(map(_visible, text))
+
+
 def _visible(character: str) -> str:
-    """A character, or what stands for it on one line."""
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -61,7 +76,7 @@ def _join(before: str, token: str, *, spaced: bool) -> bool:
     if not goes_on:
         return False
     forward, backward = _joining()
-    last = next((letter for letter in reversed(before) if not _is_mark(letter)), "")
+    last = next((letter for letter in reversed(_PART.sub("", before)) if not _is_mark(letter)), "")
     return last in forward and token.removeprefix(CONTINUES)[:1] in backward
 
 

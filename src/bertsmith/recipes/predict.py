@@ -5,6 +5,7 @@ from typing import Any
 
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.folders.model_folder import read_model, read_tokenizer
+from bertsmith.folders.sentence_transformers import refuse_foreign_modules
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPredictor
 from bertsmith.inference.fill import FillPredictor
@@ -69,6 +70,8 @@ def load(
     task = model.config.heads.task
     if task is None:
         return FillPredictor(model, tokenizer, chosen)
+    if task == "embed":
+        refuse_foreign_modules(model_folder_of(folder), tokenizer)
     return TASKS[task].predictor(model, tokenizer, chosen)
 
 
@@ -87,9 +90,11 @@ def load_predictor(
         folder: a model folder or a run folder.
         device: where it runs.
         precision: ``auto``, ``fp32`` or ``bf16``.
-        top_k: how many answers answer tells of each question, five where not given; other tasks tell all that they know.
+        top_k: how many answers are told of a question, five where not given; other tasks tell all that they know.
     """
     opened = open_model(folder, device=device, precision=precision)
+    if task == "embed":
+        refuse_foreign_modules(model_folder_of(folder), opened[1])
     if task == "answer" and top_k is not None:
         return AnswerPredictor(*opened, top_k=top_k)
     return TASKS[task].predictor(*opened)

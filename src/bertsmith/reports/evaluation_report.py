@@ -6,8 +6,6 @@ from bertsmith.reports.finetune_report import evaluation_sections
 from bertsmith.reports.page import figures, page, table
 from bertsmith.reports.scores import score_text, score_title
 
-_OF_THE_ROWS = "rows"
-
 
 def evaluation_report(
     name: str, source: str, evaluation: dict[str, Any], *, picture: str | None = None, notes: tuple[str, ...] = ()
@@ -29,7 +27,7 @@ def evaluation_report(
         name,
         f"Evaluated on {source}",
         {
-            "Result": figures(scores | {"rows": f"{evaluation[_OF_THE_ROWS]:,}"}),
+            "Result": figures(scores | {"rows": f"{evaluation['rows']:,}"}),
             **sections,
             "Data": table({"rows": source, **{f"note {number}": note for number, note in enumerate(notes, 1)}}),
         },

@@ -49,6 +49,11 @@ class TaggedSentence:
         """The text: sentences with the same text show a model the same."""
         return self.text
 
+    @property
+    def target(self) -> tuple[str, ...]:
+        """The tags: sentences with the same text should have the same."""
+        return self.tags
+
     def word_place(self, number: int) -> str:
         """Where a word stands, counted from 0."""
         return f"{self.place}, word {number + 1}" if self.lines is None else f"line {self.lines[number]}"

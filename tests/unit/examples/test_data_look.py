@@ -1,9 +1,31 @@
-"""What stands out in the data is said."""
+"""What stands out in the data is said, or refused."""
 
 from pathlib import Path
 
-from bertsmith.examples.data_look import cut_note, label_notes, overlap_note, table_notes
+import numpy as np
+import pytest
+
+from bertsmith.examples.choice_tables import ChoiceItem, ChoiceRow
+from bertsmith.examples.data_look import (
+    contradiction_note,
+    contradictions,
+    counts_note,
+    cut_note,
+    label_notes,
+    length_note,
+    overlap_note,
+    refuse_contradictions,
+    refuse_overlap,
+    row_lengths,
+    table_notes,
+    validation_label_notes,
+)
+from bertsmith.examples.embedding_tables import EmbedRow
 from bertsmith.examples.task_tables import Columns, TaskRow, TaskTable
+from bertsmith.foundation.errors import InputError
+from bertsmith.text.questions import GoldAnswer, Question
+from bertsmith.text.tagged import TaggedSentence
+from made_corpora import made_tokenizer
 
 
 def _rows(*pairs: tuple[str, str]) -> tuple[TaskRow, ...]:
@@ -15,18 +37,49 @@ def _table(*pairs: tuple[str, str], skipped: tuple[str, ...] = ()) -> TaskTable:
 
 
 def test_clean_rows_give_no_notes() -> None:
+    rows = _rows(("a", "x"), ("b", "y"))
     assert table_notes(_table(("a", "x"), ("b", "y"))) == []
-    assert overlap_note(_rows(("a", "x")), _rows(("b", "x"))) is None
+    assert contradiction_note(rows) is None
+    assert overlap_note(rows[:1], rows[1:]) is None
     assert label_notes({"x": 20, "y": 30}) == []
+    assert validation_label_notes({"x": 2, "y": 3}) == []
     assert cut_note(0, 10, 64, "head") is None
+    refuse_contradictions(Path("a.csv"), rows)
+    refuse_overlap(Path("a.csv"), rows[:1], rows[1:])
 
 
-def test_repeated_and_contradicting_texts_are_counted() -> None:
+def test_repeated_texts_are_counted() -> None:
     notes = table_notes(_table(("a", "x"), ("a", "x"), ("b", "x"), ("b", "y"), ("c", "y")))
-    assert notes == [
-        "2 of 5 rows repeat the text of another",
-        "1 texts have different labels in other rows: “b” …",
+    assert notes == ["2 of 5 rows repeat the text of another"]
+
+
+def test_rows_that_contradict_each_other_are_told_with_their_places_or_refused() -> None:
+    rows = _rows(("a", "x"), ("a", " x"), ("b", "x"), ("b", "y"), ("c", "y"), ("b", "z"))
+    note = contradiction_note(rows)
+    assert note == "1 texts have different labels in other rows: “b” in line 4 and line 5, line 4 and line 7"
+    with pytest.raises(InputError, match=r"--strict.*2 in a\.csv.*line 4 and line 5.*leave --strict out"):
+        refuse_contradictions(Path("a.csv"), rows)
+
+
+def test_rows_of_every_task_with_one_right_answer_can_contradict_each_other() -> None:
+    choice = ChoiceItem("it rained", ("one", "two"))
+    pairs = [
+        [ChoiceRow(choice, 0, "line 1"), ChoiceRow(choice, 1, "line 2")],
+        [TaggedSentence(("a", "b"), ("O", "O"), "line 1"), TaggedSentence(("a", "b"), ("O", "B-X"), "line 3")],
+        [EmbedRow(("a", "b"), 0.5, "line 1"), EmbedRow(("a", "b"), 0.7, "line 2")],
+        [TaskRow("a", "b", ("x", "y"), "line 1"), TaskRow("a", "b", ("x",), "line 2")],
     ]
+    for first, second in pairs:
+        assert [str(one) for one in contradictions([first, second])] == [f"{first.place} and {second.place}"]
+        assert contradictions([first, first]) == []
+        assert contradiction_note([first, second]) is not None
+
+
+def test_questions_may_have_several_right_answers() -> None:
+    answers = [(GoldAnswer("a", 0, 1),), (GoldAnswer("b", 2, 3),)]
+    rows = [Question(f"question {number}", str(number), "what?", "a b", found) for number, found in enumerate(answers)]
+    assert contradictions(rows) == []
+    assert overlap_note(rows[:1], rows[1:]) == "1 of 1 validation texts stand in the training rows too"
 
 
 def test_rows_left_out_are_listed() -> None:
@@ -35,9 +88,18 @@ def test_rows_left_out_are_listed() -> None:
     assert note == f"7 rows left out, blank: {', '.join(places[:5])} and 2 more"
 
 
-def test_texts_in_both_parts_are_counted() -> None:
+def test_texts_in_both_parts_are_counted_or_refused() -> None:
     train, validation = _rows(("a", "x"), ("b", "x")), _rows(("a", "y"), ("c", "x"), ("b", "x"))
     assert overlap_note(train, validation) == "2 of 3 validation texts stand in the training rows too"
+    with pytest.raises(InputError, match=r"--strict.*2 of 3, in dev\.csv: line 2, line 4\. Remove"):
+        refuse_overlap(Path("dev.csv"), train, validation)
+
+
+def test_the_size_and_the_labels_of_a_part_are_told() -> None:
+    assert counts_note("training", 1200, {}) == "training: 1,200 rows"
+    assert counts_note("training", 10, {"x": 3, "y": 7}) == "training: 10 rows, of y 7, x 3"
+    many = {f"label{number}": number for number in range(8)}
+    assert counts_note("validation", 28, many).endswith("label3 3 and 3 more")
 
 
 def test_small_and_uneven_labels_are_said() -> None:
@@ -47,5 +109,38 @@ def test_small_and_uneven_labels_are_said() -> None:
     assert "class_weights=balanced" in uneven
 
 
+def test_labels_that_validation_lacks_are_said() -> None:
+    assert validation_label_notes({"x": 4, "y": 0, "z": 1, "w": 0}) == ["labels without a validation row: y, w"]
+    (note,) = validation_label_notes({"x": 4, "y": 0})
+    assert note.startswith("all validation rows have the label x")
+
+
 def test_cut_rows_are_said_with_what_is_kept() -> None:
     assert cut_note(3, 1200, 64, "tail") == "3 of 1,200 rows are longer than 64 tokens; their tail is used"
+
+
+def test_lengths_count_the_tokens_of_a_rows_sequences() -> None:
+    tokenizer = made_tokenizer()
+    short, long = "the old boat", "the old boat and a small boat"
+    of = {text: len(tokenizer.encode(text)) for text in (short, long)}
+    rows = [TaskRow(short, None, "x", "line 2"), TaskRow(short, long, "x", "line 3")]
+    assert row_lengths(rows, tokenizer).tolist() == [of[short], len(tokenizer.encode(short, long))]
+    apart = row_lengths([EmbedRow((short, long, short), None, "line 1")], tokenizer, apart=True)
+    assert apart.tolist() == [of[long]]
+    choices = row_lengths([ChoiceRow(ChoiceItem(short, (long, short)), 0, "line 1")], tokenizer)
+    assert choices.tolist() == [len(tokenizer.encode(short, long))]
+    sentence = row_lengths([TaggedSentence(tuple(short.split()), ("O",) * 3, "line 1")], tokenizer)
+    assert sentence.tolist() == [of[short]]
+
+
+def test_of_very_many_rows_some_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bertsmith.examples.data_look._MOST_MEASURED", 10)
+    rows = _rows(*[("the " * (1 + number), "x") for number in range(25)])
+    assert np.array_equal(row_lengths(rows, made_tokenizer()), np.arange(1, 26, 3) + 2)
+
+
+def test_lengths_are_told_by_their_quantiles() -> None:
+    lengths = np.arange(1, 101)
+    assert length_note("training", lengths) == (
+        "training: a row has 51 tokens in the middle, 96 at the 95th percentile, 100 at most"
+    )

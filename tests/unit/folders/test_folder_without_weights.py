@@ -63,28 +63,13 @@ def test_an_old_file_or_shards_tell_as_much(archive: bool, folder: Path) -> None
     assert _agrees(folder).model.config == before
 
 
-def test_values_are_left_on_the_disk(folder: Path) -> None:
-    # A hundred gigabytes of a weight that nothing uses, none of which is on the disk or would fit into memory.
-    values = folder / WEIGHTS
-    raw = values.read_bytes()
-    length = int.from_bytes(raw[:8], "little")
-    header = json.loads(raw[8 : 8 + length])
-    end, huge = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), 10**11
-    header["huge"] = {"dtype": "F32", "shape": [huge // 4], "data_offsets": [end, end + huge]}
-    told = json.dumps(header).encode()
-    with open(values, "wb") as file:
-        file.write(len(told).to_bytes(8, "little") + told + raw[8 + length :])
-        file.truncate(8 + len(told) + end + huge)
-    assert read_model(folder, weights=False).notes == ("not used: huge",)
-
-
 def test_what_is_missing_cut_off_or_of_another_size_is_refused_all_the_same(folder: Path) -> None:
     name = "bert.pooler.dense.weight"
     weights = weights_of(folder)
     change_weights(folder, lambda weights: weights | {name: weights[name][:3]})
-    with pytest.raises(InputError, match="must have the sizes that config.json says"):
+    with pytest.raises(InputError, match=r"must have the sizes that config\.json says"):
         read_model(folder, weights=False)
-    change_weights(folder, lambda found: {key: value for key, value in found.items() if "layer.1" not in key})
+    save_file({key: value for key, value in weights.items() if "layer.1" not in key}, folder / WEIGHTS)
     with pytest.raises(InputError, match="must hold all weights"):
         read_model(folder, weights=False)
     save_file(weights, folder / WEIGHTS)

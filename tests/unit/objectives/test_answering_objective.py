@@ -181,7 +181,9 @@ def test_logits_of_any_size_give_probabilities() -> None:
     logits = np.full((6, 2), -1e4, np.float32)
     logits[3] = 1e4
     found = best_spans(windows, [logits], max_answer=30, count=1)
-    assert found.spans == (Span(1, 1, pytest.approx(1.0)),)
+    (span,) = found.spans
+    assert span == Span(1, 1, span.probability)
+    assert span.probability == pytest.approx(1.0)
     assert found.no_answer == 0.0
 
 

@@ -1,12 +1,23 @@
 """The data of a fine-tuning: files become rows to train on and to validate on, and what stands out in them is said."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.examples.classification import stratified_split
-from bertsmith.examples.data_look import cut_note, overlap_note
+from bertsmith.examples.data_look import (
+    contradiction_note,
+    counts_note,
+    cut_note,
+    length_note,
+    overlap_note,
+    refuse_contradictions,
+    refuse_overlap,
+    row_lengths,
+    validation_label_notes,
+)
 from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.examples.task_tables import OptionNames
 from bertsmith.foundation.errors import InputError
@@ -83,11 +94,32 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
             f"{'of each label ' if labels else ''}about {config.validation_share:.0%}"
         )
     validation = replace(validation, held_out=True)
-    if overlap := overlap_note(train.items, validation.items):
-        notes.append(overlap)
-    notes += task.notes(train, labels)
+    files = (rows,) if config.validation is None else (rows, validation)
+    if config.data.strict:
+        for part in files:
+            refuse_contradictions(part.path, part.items, _OPTIONS)
+        refuse_overlap(validation.path, train.items, validation.items, _OPTIONS)
+    found = task.facts(train, labels)
+    notes += [*_notes(files, train, validation, (found, task.facts(validation, labels))), *task.notes(train, labels)]
     facts |= {"train_rows": len(train.items), "validation_rows": len(validation.items)}
-    return TaskData(labels, train, validation, tuple(notes), facts | task.facts(train, labels))
+    return TaskData(labels, train, validation, tuple(notes), facts | found)
+
+
+def _notes(
+    files: Sequence[TaskRows], train: TaskRows, validation: TaskRows, facts: tuple[dict[str, Any], dict[str, Any]]
+) -> list[str]:
+    """What stands out in rows of any task, in the files as they were read and in the parts that were made of them."""
+    counts = [part.get("label_counts", {}) for part in facts]
+    notes = [
+        counts_note("training", len(train.items), counts[0]),
+        counts_note("validation", len(validation.items), counts[1]),
+    ]
+    for part in files:
+        if note := contradiction_note(part.items):
+            notes.append(f"{part.path.name}: {note}")
+    if note := overlap_note(train.items, validation.items):
+        notes.append(note)
+    return notes + (validation_label_notes(counts[1]) if counts[1] else [])
 
 
 def task_file(name: str, option: str) -> Path:
@@ -115,6 +147,9 @@ def loaded(
         found = task.examples(
             rows, data.labels, tokenizer, max_length=max_length, long_texts=config.long_texts, heads=heads
         )
+        is_whole = not found.num_cut and (len(found) == len(rows.items) or found.group_starts is not None)
+        lengths = found.lengths if is_whole else row_lengths(rows.items, tokenizer, apart=config.task == "embed")
+        notes.append(length_note(name, lengths))
         if note := cut_note(found.num_cut, len(rows.items), max_length, config.long_texts):
             notes.append(f"{name}: {note}")
         notes += [f"{name}: {note}" for note in found.notes]

@@ -141,6 +141,7 @@ def _train(
         update={"optimizer": config.training.optimizer.model_copy(update={"learning_rate": rate})}
     )
     facts = {"precision": device.precision, "max_length": given.max_length, "learning_rate": rate}
+    facts |= {"batch_size": batches.train.batch_size}
     facts |= {"labels": list(data.labels), "notes": list(batches.notes), "metric": next(iter(given.metrics))}
     run.write(run.record() | facts | versions() | data.facts)
     objective = task.objective(data.train, data.labels, config)

@@ -121,7 +121,7 @@ def _opened(task: str, path: Path, config: TableConfig, given: Given) -> tuple[s
 
 def _holds_words(path: Path, config: TableConfig) -> bool:
     """Whether a file holds words that are parted already: lists of them, or one a line."""
-    if not is_table(path):
+    if not is_table(path, config.encoding):
         kind = file_kind(path)
         return not (kind.known and kind.layout == "plain")
     sample = list(islice(open_rows(path, config, _TEXT_NAMES), SAMPLE_ROWS))

@@ -12,6 +12,8 @@ import numpy as np
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import disk_room
+from bertsmith.inference.embed import Embedding
+from bertsmith.inference.predictor import Prediction
 from bertsmith.recipes.prediction.rows import RowResult
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -22,7 +24,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
     "regress": ("text", "pair", "value"),
     "tag": ("text", "words", "labels", "entities"),
     "answer": ("question", "answer", "start", "end", "score", "no_answer_score"),
-    "choose": ("text", "choice", "score", "scores"),
+    "choose": ("text", "start", "choices", "choice", "index", "score"),
     "embed": ("text", "pair", "embedding"),
 }
 """Columns of a table of results. What is no text or number is written as JSON."""
@@ -123,11 +125,19 @@ def _table_writer(file: IO[str], delimiter: str, columns: tuple[str, ...]) -> Wr
     writer.writerow(["row", *columns, "error"])
 
     def write(result: RowResult) -> None:
-        values = {} if result.prediction is None else result.prediction.values
+        values = {} if result.prediction is None else _with_lists(result.prediction.values)
         cells = [_cell(values.get(name)) for name in columns]
         writer.writerow([result.number, *cells, "" if result.fault is None else str(result.fault)])
 
     return write
+
+
+def _with_lists(values: dict[str, Any]) -> dict[str, Any]:
+    """Tagged words as a list of words and one of labels, as a table of words holds them."""
+    words = values.get("words")
+    if words is None:
+        return values
+    return values | {"words": [word["word"] for word in words], "labels": [word["label"] for word in words]}
 
 
 def _cell(value: Any) -> str | int:
@@ -142,6 +152,10 @@ def _cell(value: Any) -> str | int:
             return json.dumps(value, ensure_ascii=False)
 
 
+def _embedding(prediction: Prediction) -> Any:
+    return prediction.embedding if isinstance(prediction, Embedding) else prediction.values["embedding"]
+
+
 class _VectorWriter:
     """Writes a matrix whose number of rows shows only at the end."""
 
@@ -154,7 +168,7 @@ class _VectorWriter:
     def write(self, result: RowResult) -> None:
         """Add a row."""
         if result.prediction is not None:
-            vector = np.asarray(result.prediction.values["embedding"], "<f4")
+            vector = np.asarray(_embedding(result.prediction), "<f4")
             if not self._size:
                 self._size = len(vector)
                 self._header()

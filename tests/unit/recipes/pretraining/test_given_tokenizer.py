@@ -61,7 +61,7 @@ def test_settings_of_training_a_tokenizer_beside_one_that_exists_are_refused(
 
 def test_a_comparison_refuses_them_too(work: Path, tmp_path: Path) -> None:
     values = _values(work, "tokenizer") | {"tokenizer": {"vocab_size": 500}}
-    with pytest.raises(InputError, match="must be given where one is trained.*vocab_size=500"):
+    with pytest.raises(InputError, match=r"must be given where one is trained.*vocab_size=500"):
         compare_run(CompareConfig.parse(values, where="a test"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -94,7 +94,7 @@ def _extended(work: Path, text: str, count: int, folder: Path) -> tuple[Tokenize
 
 
 def test_fewer_words_than_were_asked_for_are_told(work: Path, tmp_path: Path) -> None:
-    known = "The old harbour was quiet.\n\n" * 8
+    known = "the old harbour was quiet.\n\n" * 8
     text = known + "Tachycardia stenosis.\n\n" * 6 + "Angiogram.\n\n" * 4
     tokenizer, told = _extended(work, text, 9, tmp_path / "few")
     assert len(tokenizer.added_words) == 2

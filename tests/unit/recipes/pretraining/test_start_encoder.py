@@ -91,7 +91,7 @@ def test_rows_that_were_asked_for_stay_as_asked(tmp_path: Path) -> None:
     values = {"sources": (_text(tmp_path),), "tokenizer_folder": str(tmp_path / "tokenizer")}
     model = {"start": start, "max_position_embeddings": 40}
     refuse_early(_config(**values, model=model, max_length=38))
-    with pytest.raises(InputError, match="--max-length must not exceed the positions of the model.*has 38"):
+    with pytest.raises(InputError, match=r"--max-length must not exceed the positions of the model.*has 38"):
         refuse_early(_config(**values, model=model, max_length=39))
 
 

@@ -73,7 +73,7 @@ def test_a_resume_needs_no_weights_but_its_checkpoint(config: PretrainConfig, re
     read.clear()
     assert pretrain_run(config, tmp_path / "out").steps == 3
     assert read == []
-    with pytest.raises(InputError, match="A model folder holds model.safetensors"):
+    with pytest.raises(InputError, match=r"A model folder holds model\.safetensors"):
         pretrain_run(config, tmp_path / "another")
 
 

@@ -53,9 +53,12 @@ class MultilabelTask:
         """The loss first: while no score reaches a threshold, F1 tells nothing apart."""
         ways: dict[str, Better] = {"loss": "lower"}
         for prefix in ("tuned_", ""):
-            ways |= {f"{prefix}{name}": "higher" for name in ("micro_f1", "macro_f1", "subset_accuracy")}
+            for name in ("micro_f1", "macro_f1", "subset_accuracy"):
+                ways[f"{prefix}{name}"] = "higher"
             ways[f"{prefix}hamming_loss"] = "lower"
-        return ways | {"label_ranking_average_precision": "higher", "calibration_error": "lower"}
+        ways["label_ranking_average_precision"] = "higher"
+        ways["calibration_error"] = "lower"
+        return ways
 
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read a table of texts with labels."""

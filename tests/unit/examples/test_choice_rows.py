@@ -1,0 +1,99 @@
+"""Which choice is right, and each choice as a sequence."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertsmith.examples.choice import choice_examples, choice_notes, right_choices
+from bertsmith.examples.choice_tables import ChoiceColumns, ChoiceItem, ChoiceRow, ChoiceTable
+from bertsmith.foundation.errors import InputError
+from made_corpora import made_tokenizer
+
+TOKENIZER = made_tokenizer()
+LONG = " ".join(["The old river carried every small boat"] * 8)
+
+
+def _table(*rows: tuple[tuple[str, ...], Any]) -> ChoiceTable:
+    columns = ChoiceColumns("text", None, ("choices",), "label")
+    found = [ChoiceRow(ChoiceItem("x", choices), label, f"line {n}") for n, (choices, label) in enumerate(rows, 1)]
+    return ChoiceTable(Path("a.jsonl"), columns, tuple(found))
+
+
+@pytest.mark.parametrize("label", [1, "1", " 1 ", 1.0, "in"])
+def test_a_label_is_a_place_or_the_text_of_a_choice(label: Any) -> None:
+    assert right_choices(_table((("out", "in"), label))).tolist() == [1]
+
+
+def test_places_are_places_though_choices_are_numbers_too() -> None:
+    table = _table((("2", "0", "1"), "1"), (("7", "8"), "0"))
+    assert right_choices(table).tolist() == [1, 0]
+
+
+def test_numbers_that_are_out_of_range_may_be_the_texts_of_choices() -> None:
+    table = _table((("12", "14"), "14"), (("1", "0"), "0"))
+    assert right_choices(table).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("label", [2, -1, "2", "-1", "off", True, 0.5, None, ["in"]])
+def test_a_label_that_is_no_choice_is_refused_with_its_row(label: Any) -> None:
+    with pytest.raises(InputError, match=r"place of the right choice, from 0 to 1, or its text.*line 2: label="):
+        right_choices(_table((("out", "in"), 0), (("out", "in"), label)))
+
+
+def test_the_row_that_is_named_is_the_wrong_one() -> None:
+    with pytest.raises(InputError, match=r"from 0 to 2.*line 3: label=3, with 3 choices"):
+        right_choices(_table((("a", "b"), 1), (("a", "b", "c"), 2), (("a", "b", "c"), 3), (("a", "b"), 0)))
+    with pytest.raises(InputError, match="line 2: label='c'"):
+        right_choices(_table((("a", "b"), "b"), (("a", "b"), "c")))
+
+
+def test_a_text_that_two_choices_have_is_refused_and_a_place_is_not() -> None:
+    with pytest.raises(InputError, match=r"line 1: label='in', the text of 2 choices"):
+        right_choices(_table((("in", "in"), "in")))
+    table = _table((("in", "in"), 1), (("in", "out"), 0))
+    assert right_choices(table).tolist() == [1, 0]
+    assert "1 of 2 rows have a choice twice" in choice_notes(table)
+
+
+def test_notes_tell_how_good_guessing_is_and_labels_that_look_wrong() -> None:
+    pair, four = ("a", "b"), ("a", "b", "c", "d")
+    assert choice_notes(_table((pair, 1), (four, 0))) == [
+        "2 to 4 choices a row, of which guessing finds the right one in 37.5%"
+    ]
+    assert "choice 1, counted from 0, is the right one in every row" in choice_notes(_table(*[(pair, 1)] * 10))
+    assert "counted from 0, not from 1" in choice_notes(_table(*[(four, 1 + n % 3) for n in range(10)]))[-1]
+
+
+def test_each_choice_is_a_pair_and_those_of_a_row_are_a_group() -> None:
+    items = [ChoiceItem("The boat.", ("sank", "waited", "sang"), "It"), ChoiceItem("Rain.", ("fell", "rose"))]
+    examples = choice_examples(items, np.array([1, 0]), TOKENIZER, max_length=64)
+    assert examples.group_starts is not None
+    assert examples.group_starts.tolist() == [0, 3, 5]
+    assert examples.rows.tolist() == [0, 0, 0, 1, 1]
+    assert (examples.targets.tolist(), examples.targets_by, examples.num_cut) == ([1, 0], "group", 0)
+    pairs = [("The boat.", "It sank"), ("The boat.", "It waited"), ("The boat.", "It sang"), ("Rain.", "fell")]
+    for number, (text, second) in enumerate(pairs):
+        here = slice(*examples.sequence_starts[number : number + 2])
+        encoding = TOKENIZER.encode(text, second)
+        assert examples.token_ids[here].tolist() == encoding.token_ids.tolist()
+        assert examples.segment_ids[here].tolist() == encoding.segment_ids.tolist()
+
+
+@pytest.mark.parametrize("long_texts", ["head", "tail"])
+def test_rows_that_are_cut_are_counted_once_and_keep_their_choices(long_texts: Any) -> None:
+    items = [ChoiceItem(LONG, ("sank", "waited")), ChoiceItem("Rain.", ("fell", "rose"))]
+    examples = choice_examples(items, None, TOKENIZER, max_length=16, long_texts=long_texts)
+    assert examples.num_cut == 1
+    assert examples.lengths.max() == 16
+    assert not len(examples.targets)
+    for number, choice in enumerate(("sank", "waited")):
+        here = slice(*examples.sequence_starts[number : number + 2])
+        ending = TOKENIZER.encode("x", choice).token_ids[-len(TOKENIZER.encode(choice)) + 1 :]
+        assert examples.token_ids[here][-len(ending) :].tolist() == ending.tolist()
+
+
+def test_windows_are_refused() -> None:
+    with pytest.raises(InputError, match="head or tail where choices are compared"):
+        choice_examples([ChoiceItem("a", ("b", "c"))], None, TOKENIZER, max_length=16, long_texts="windows")

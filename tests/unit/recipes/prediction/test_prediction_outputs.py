@@ -1,0 +1,165 @@
+"""Results as files: whole files or none."""
+
+import csv
+import errno
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from task_predictors import TASKS, as_rows, made_items, made_predictor
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.prediction.items import file_input
+from bertsmith.recipes.prediction.outputs import refuse_unwritable, write_results
+from bertsmith.recipes.prediction.rows import RowResult, predict_rows
+from made_tasks import write_rows
+
+
+def _results(path: Path, task: str = "classify") -> Any:
+    return predict_rows(made_predictor(task), file_input(task, path).parts)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Three rows, the second of which is blank."""
+    path = tmp_path / "a.txt"
+    path.write_text("one\n\nthree, and more\n")
+    return path
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.tsv"])
+def test_results_are_written_whole_or_not_at_all(tmp_path: Path, source: Path, name: str) -> None:
+    path = tmp_path / name
+    results = write_results(_results(source), path, "classify")
+    next(results)
+    assert not path.exists()
+    rest = list(results)
+    assert len(rest) == 2
+    if name == "out.jsonl":
+        objects = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [("label" in one, "error" in one) for one in objects] == [(True, False), (False, True), (True, False)]
+        assert "pair" not in objects[0]
+    else:
+        delimiter = "," if name == "out.csv" else "\t"
+        rows = list(csv.DictReader(io.StringIO(path.read_text()), delimiter=delimiter))
+        assert [row["text"] for row in rows] == ["one", "", "three, and more"]
+        assert "must not be blank" in rows[1]["error"]
+        assert rows[0]["label"] in ("no", "yes")
+    assert {entry.name for entry in tmp_path.iterdir()} == {"a.txt", name}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_table_has_the_columns_of_its_task(tmp_path: Path, task: str) -> None:
+    path = write_rows(tmp_path / "a.jsonl", as_rows(task, made_items(task, 2)))
+    results = list(write_results(_results(path, task), tmp_path / "out.csv", task))
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["row"] for row in rows] == ["1", "2"]
+    for row, result in zip(rows, results, strict=True):
+        values = result.values
+        if task == "tag":
+            assert json.loads(row["words"]) == [word["word"] for word in values["words"]]
+            assert json.loads(row["labels"]) == [word["label"] for word in values["words"]]
+        for name, cell in row.items():
+            value = values.get(name)
+            if isinstance(value, float):
+                assert float(cell) == pytest.approx(value, abs=1e-6)
+            elif isinstance(value, str):
+                assert cell == value
+            elif isinstance(value, list | dict) and task != "tag":
+                assert json.loads(cell) == value
+        # What a task finds stands in its table.
+        assert set(row) - {"row", "error", "pair", "start"} <= {*values, "labels"}
+
+
+def test_half_a_surrogate_pair_is_reported_and_the_others_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"text": text}) for text in ("one", "two \ud83d", "three")))
+    for name in ("out.jsonl", "out.csv"):
+        found = list(write_results(_results(path), tmp_path / name, "classify"))
+        assert [result.fault is None for result in found] == [True, False, True]
+        assert "surrogate pair" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("blanks", [(), (0,), (1, 2), (3,)])
+def test_vectors_are_a_matrix_with_a_row_each(tmp_path: Path, blanks: tuple[int, ...]) -> None:
+    texts = ["" if number in blanks else text for number, text in enumerate(made_items("embed", 4))]
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in texts))
+    results = list(write_results(_results(tmp_path / "a.txt", "embed"), tmp_path / "out.npy", "embed"))
+    matrix = np.load(tmp_path / "out.npy", allow_pickle=False)
+    assert (matrix.shape, matrix.dtype) == ((4, 16), np.float32)
+    for row, result in zip(matrix, results, strict=True):
+        if result.fault is None:
+            assert np.array_equal(row, np.array(result.values["embedding"], np.float32))
+        else:
+            assert np.isnan(row).all()
+
+
+def test_the_header_of_vectors_has_room_for_any_number_of_rows(tmp_path: Path) -> None:
+    (prediction,) = made_predictor("embed")(["the old boat"])
+    results = (RowResult(number, "", prediction, None) for number in range(1_234))
+    num_results = sum(1 for _ in write_results(results, tmp_path / "out.npy", "embed"))
+    matrix = np.load(tmp_path / "out.npy", mmap_mode="r")
+    assert matrix.shape == (num_results, 16) == (1_234, 16)
+    assert np.array_equal(matrix[-1], prediction.embedding)
+
+
+def test_vectors_are_written_of_embeddings_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a file of vectors"):
+        refuse_unwritable(tmp_path / "out.npy", "classify")
+
+
+def test_an_interrupted_writing_leaves_nothing(tmp_path: Path, source: Path) -> None:
+    for name, task in (("out.jsonl", "classify"), ("out.npy", "embed")):
+        results = write_results(_results(source, task), tmp_path / name, task)
+        next(results)
+        results.close()  # pyright: ignore[reportAttributeAccessIssue]
+        assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_no_file_is_left_where_no_row_can_be_used(tmp_path: Path, source: Path) -> None:
+    source.write_text("\n \n")
+    for name, task in (("out.jsonl", "classify"), ("out.npy", "embed")):
+        with pytest.raises(InputError, match="2 rows, and none can"):
+            list(write_results(_results(source, task), tmp_path / name, task))
+        assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "out.csv").write_text("kept")
+    with pytest.raises(InputError, match=r"--output must be a file\. .*folder"):
+        refuse_unwritable(tmp_path / "folder", "classify")
+    with pytest.raises(InputError, match=r"--output must be a file that can be written"):
+        refuse_unwritable(tmp_path / f"{'x' * 300}.csv", "classify")
+    refuse_unwritable(tmp_path / "out.csv", "classify")
+    refuse_unwritable(tmp_path / "new.csv", "classify")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "kept"
+    with pytest.raises(InputError, match="--output must lie in a folder that exists"):
+        next(write_results([], tmp_path / "none" / "out.jsonl", "classify"))
+
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "touch", refused)
+    with pytest.raises(InputError, match=r"can be written.*out\.csv \(Permission denied\)"):
+        next(write_results([], tmp_path / "out.csv", "classify"))
+
+
+def test_what_the_system_refuses_at_the_end_is_told(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(InputError, match=r"can be written.*Permission denied"):
+        list(write_results(_results(source), tmp_path / "out.jsonl", "classify"))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
