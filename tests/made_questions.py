@@ -37,7 +37,7 @@ def question_of(context: str, *answers: str, question: str = "The old boat?") ->
 
 
 def made_questions(count: int, *, words: tuple[int, int] = (6, 30), none: float = 0.0, seed: int = 0) -> dict[str, Any]:
-    """Questions whose answer is the word behind the one asked for; a share of them asks for a word that is not there."""
+    """Questions whose answer is the word behind the one asked for; a share of them asks for one that is not there."""
     stream = random.Random(seed)
     paragraphs: list[tuple[str, list[dict[str, Any]]]] = []
     for number in range(count):

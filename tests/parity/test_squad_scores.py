@@ -67,10 +67,8 @@ def test_english_answers(answer: str, golds: list[str], exact: int, f1: Fraction
         ("«مدينة»", "مدينة", (0, Fraction(0)), (1, Fraction(1))),
     ],
 )
-def test_arabic_answers(
-    answer: str, gold: str, squad: tuple[int, Fraction], mlqa: tuple[int, Fraction]
-) -> None:
+def test_arabic_answers(answer: str, gold: str, squad: tuple[int, Fraction], mlqa: tuple[int, Fraction]) -> None:
     for scorer, (exact, f1) in (("squad", squad), ("mlqa-ar", mlqa)):
-        found = AnswerScores.of([answer], [[gold]], scorer)  # pyright: ignore[reportArgumentType]
+        found = AnswerScores.of([answer], [[gold]], scorer)
         assert found.exact.tolist() == [exact], scorer
         assert found.f1.tolist() == [pytest.approx(float(f1))], scorer

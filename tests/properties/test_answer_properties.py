@@ -36,7 +36,9 @@ def test_no_answer_parts_a_character_and_each_is_told_once(algorithm: str, text:
 
 @given(text=PLAIN, data=st.data(), max_length=st.integers(16, 40), share=st.floats(0, 0.9))
 @settings(max_examples=60, deadline=None)
-def test_a_window_that_holds_the_answer_points_at_it(text: str, data: st.DataObject, max_length: int, share: float) -> None:
+def test_a_window_that_holds_the_answer_points_at_it(
+    text: str, data: st.DataObject, max_length: int, share: float
+) -> None:
     words = text.split()
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, min(first + 2, len(words) - 1)))
@@ -79,7 +81,9 @@ def test_probabilities_of_spans_and_of_no_answer_add_up(text: str, seed: int, co
     assert sum(span.probability for span in everything.spans) + everything.no_answer == pytest.approx(1.0)
 
 
-WORDY = st.lists(st.sampled_from(["the", "a", "boat", "Boat,", "rain", "«x»", "ال", ".", "an"]), max_size=6).map(" ".join)
+WORDY = st.lists(st.sampled_from(["the", "a", "boat", "Boat,", "rain", "«x»", "ال", ".", "an"]), max_size=6).map(
+    " ".join
+)
 
 
 @given(answer=WORDY, golds=st.lists(WORDY, max_size=3))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from bertsmith.cli.options import Device, Folder
 from bertsmith.cli.output import note, result
 from bertsmith.foundation.errors import InputError
 
@@ -15,13 +16,13 @@ def register(app: typer.Typer) -> None:
 
 
 def attention(
-    folder: Annotated[Path, typer.Argument(help="A model folder, or a finished run.")],
+    folder: Folder,
     text: Annotated[str, typer.Argument(help="A text; [MASK] is the mask.")],
     pair: Annotated[str | None, typer.Argument(help="The second text, for a look at a pair.")] = None,
     out: Annotated[Path | None, typer.Option(help="The picture: .png or .svg.")] = None,
     layer: Annotated[int | None, typer.Option(help="This layer alone, counted from 0.")] = None,
     head: Annotated[int | None, typer.Option(help="This head of --layer alone, counted from 0.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
+    device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print tokens and weights as JSON.")] = False,
 ) -> None:
     """Draw where the heads of a model look: all of them, those of a layer, or one with its tokens.

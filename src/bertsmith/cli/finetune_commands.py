@@ -6,13 +6,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bertsmith.cli.evaluation_display import show_details
+from bertsmith.cli.options import (
+    Assignments,
+    Epochs,
+    Json,
+    MaxLength,
+    Minutes,
+    Restart,
+    RunFolder,
+    Seed,
+    Settings,
+    Steps,
+    Threads,
+    TrainingDevice,
+    TrainingPrecision,
+)
 from bertsmith.cli.output import TrainingDisplay, note, result
 from bertsmith.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from bertsmith.recipes.results import Run
 
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 _LONGEST_EXAMPLE = 100
 _TRIES = {
     "answer": '--question "What is it?" --context "{text}"',
@@ -35,7 +49,7 @@ def finetune(
             "split; for tag also .conll and .conllu, for answer SQuAD's JSON."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the run. The same command again goes on there.")] = ...,  # pyright: ignore[reportArgumentType]
+    out: RunFolder = ...,  # pyright: ignore[reportArgumentType]
     model: Annotated[str | None, typer.Option(help="Folder of the encoder, or of the run that made it.")] = None,
     validation: Annotated[
         Path | None, typer.Option(help="Rows to validate on; a share of the training rows if not given.")
@@ -47,22 +61,22 @@ def finetune(
         bool, typer.Option("--strict", help="Refuse rows that contradict each other, overlap or are broken.")
     ] = False,
     encoding: Annotated[str | None, typer.Option(help="Encoding of the files, if not UTF-8.")] = None,
-    epochs: Annotated[float | None, typer.Option(help="Passes over the rows; 3 to 20 by their number.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Time for all of it.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings as TOML, such as a run's run.toml.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, over all else.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda …")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads for computing.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="Most tokens of a text.")] = None,
+    epochs: Epochs = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    config: Settings = None,
+    assignments: Assignments = None,
+    device: TrainingDevice = None,
+    precision: TrainingPrecision = None,
+    threads: Threads = None,
+    max_length: MaxLength = None,
     batch_size: Annotated[int | None, typer.Option(help="Texts of a step.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="By the model's width if not given.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides the new weights and the order.")] = None,
+    seed: Seed = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Train so often, by seeds that follow each other, and keep the best.")
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Remove an earlier run in --out first.")] = False,
+    restart: Restart = False,
     as_json: Json = False,
 ) -> None:
     """Train an encoder to do a job, from rows that show it done.

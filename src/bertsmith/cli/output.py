@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-_LINE_EVERY_SECONDS = 10.0
+_LINE_EVERY_SECONDS, _LIVE_EVERY_SECONDS = 10.0, 0.2
 _MOST_SCORES = 4
 
 
@@ -79,7 +79,9 @@ class TrainingDisplay:
             case Progress():
                 self._progress(event)
             case Validated():
-                parts = [_score(name, value) for name, value in list(event.metrics.items())[:_MOST_SCORES]]
+                # Counts of what was predicted are whole numbers, and no scores.
+                scores = [(name, value) for name, value in event.metrics.items() if isinstance(value, float)]
+                parts = [_score(name, value) for name, value in scores[:_MOST_SCORES]]
                 self._line(f"step {event.step:,}: validation {', '.join(parts)}")
             case Sampled():
                 for line in event.lines:
@@ -116,6 +118,46 @@ class TrainingDisplay:
                 sys.stderr.write("\r\x1b[K")
             self._line_is_open = False
         note(text)
+
+
+class RowDisplay:
+    """Shows how many rows are done and how long the rest takes: a live line on a terminal, plain lines elsewhere.
+
+    Args:
+        total: about how many there are; None where that is not known.
+    """
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._live = sys.stderr.isatty()
+        self._started_at = time.monotonic()
+        self._due_at = self._started_at + (0.0 if self._live else _LINE_EVERY_SECONDS)
+
+    def __call__(self, done: int) -> None:
+        """Show it, if it is time to."""
+        now = time.monotonic()
+        if now < self._due_at:
+            return
+        self._due_at = now + (_LIVE_EVERY_SECONDS if self._live else _LINE_EVERY_SECONDS)
+        rate = done / max(now - self._started_at, 1e-9)
+        text = f"{done:,} rows  {rate:,.0f} rows/s"
+        if self._total is not None and rate > 0:
+            total = max(self._total, done)
+            text = f"{done:,} of about {total:,} rows  {rate:,.0f} rows/s  {_duration((total - done) / rate)} left"
+        if not self._live:
+            note(text)
+            return
+        bar = "" if self._total is None else f"{_bar(min(done, self._total), self._total)} "
+        with _vanished_terminal():
+            sys.stderr.write(f"\r\x1b[K{bar}{text}")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Remove the live line."""
+        if self._live:
+            with _vanished_terminal():
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
 
 
 def _score(name: str, value: float) -> str:

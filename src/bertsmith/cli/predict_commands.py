@@ -4,19 +4,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from bertsmith.cli.output import note, result
-from bertsmith.cli.prediction_display import prediction_lines
+from bertsmith.cli.options import Device, Folder, Json, Precision
+from bertsmith.cli.output import RowDisplay, note, result
+from bertsmith.cli.prediction_display import prediction_lines, similarity_lines
 from bertsmith.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from bertsmith.recipes.prediction.items import Given, Input
     from bertsmith.recipes.prediction.rows import RowResult
+    from bertsmith.text.streams import Stream
 
-Folder = Annotated[Path, typer.Argument(help="The model's folder, or the finished run that made it.")]
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts.")]
 Pair = Annotated[str | None, typer.Option(help="The second text, for a model of pairs.")]
 Source = Annotated[str | None, typer.Option("--input", help="A file of rows, or - for lines on standard input.")]
@@ -24,9 +25,6 @@ Output = Annotated[Path | None, typer.Option(help="Write results there: .csv, .t
 TextColumn = Annotated[str | None, typer.Option(help="The file's column of the text; guessed if not given.")]
 PairColumn = Annotated[str | None, typer.Option(help="The file's column of the second text.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
-Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16.")]
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 _MOST_FAULTS = 5
 
 
@@ -271,14 +269,18 @@ def _predict(task: str, use: _Use, items: Sequence[Any], given: "Given | None" =
     for line in getattr(predictor, "notes", ()):
         note(line)
     if use.source is None:
-        for prediction in predictor(items):
-            _show(task, prediction.values, use)
+        predictions = [prediction.values for prediction in predictor(items)]
+        for values in predictions:
+            _show(task, values, use)
+        if task == "embed" and not use.as_json:
+            for line in similarity_lines([values["embedding"] for values in predictions]):
+                typer.echo(line)
         return
     found = _input(task, use, given or Given())
     results: Iterable[RowResult] = predict_rows(predictor, found.parts, ahead=found.can_wait)
     if use.output is not None:
         results = write_results(results, use.output, task)
-    _show_rows(task, results, use)
+    _show_rows(task, results, use, found.about_rows)
     if use.output is not None:
         note(f"written: {use.output}")
 
@@ -289,31 +291,42 @@ def _input(task: str, use: _Use, given: "Given") -> "Input":
 
     config = TableConfig.parse(use.columns, where="the options")
     if use.source == "-":
-        return stream_input(task, sys.stdin.buffer, config.encoding, given=given)
+        return stream_input(task, cast("Stream", sys.stdin.buffer), config.encoding, given=given)
     found = file_input(task, Path(str(use.source)), config, given=given)
     note(f"columns: {found.columns}")
     return found
 
 
-def _show_rows(task: str, results: "Iterable[RowResult]", use: _Use) -> None:
+def _show_rows(task: str, results: "Iterable[RowResult]", use: _Use, about_rows: int | None) -> None:
+    progress = None if use.output is None else RowDisplay(about_rows)
     num_rows = num_faults = num_cut = 0
-    for row in results:
-        num_rows += 1
-        if row.fault is not None:
-            num_faults += 1
-            if num_faults <= _MOST_FAULTS:
-                note(f"row {row.number}: {row.fault}")
-        num_cut += row.prediction is not None and row.prediction.cut
-        if use.output is not None:
-            continue
-        if row.prediction is not None or use.as_json:
-            _show(task, row.values, use)
-        else:
-            typer.echo(f"–\t\trow {row.number} could not be used")
+    try:
+        for row in results:
+            num_rows += 1
+            if row.fault is not None:
+                num_faults += 1
+                if num_faults <= _MOST_FAULTS:
+                    _note_beside(progress, f"row {row.number}: {row.fault}")
+            num_cut += row.prediction is not None and row.prediction.cut
+            if progress is not None:
+                progress(num_rows)
+            elif row.prediction is not None or use.as_json:
+                _show(task, row.values, use)
+            else:
+                typer.echo(f"–\t\trow {row.number} could not be used")
+    finally:
+        if progress is not None:
+            progress.close()
     if num_faults:
         note(f"{num_faults:,} of {num_rows:,} rows could not be used")
     if num_cut:
         note(f"{num_cut:,} of {num_rows:,} rows are longer than the model sees and were cut")
+
+
+def _note_beside(progress: RowDisplay | None, message: str) -> None:
+    if progress is not None:
+        progress.close()
+    note(message)
 
 
 def _show(task: str, values: dict[str, Any], use: _Use) -> None:

@@ -1,11 +1,15 @@
 """Predictions for people: a line or more each, readable beside text of every script and direction."""
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from math import hypot
+from operator import mul
 from typing import Any
 
 _LONGEST_TEXT, _LONGEST_MARKED = 100, 2_000
 _MOST_NUMBERS = 6
+_MOST_COMPARED = 10
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 """Between these a text has its own direction and leaves that of its neighbours alone (Unicode Annex 9)."""
 _RIGHT_TO_LEFT = ("R", "AL")
@@ -114,6 +118,17 @@ def _embed_lines(values: Values, top_k: int) -> list[str]:
     shown = " ".join(f"{number:.4f}" for number in vector[:_MOST_NUMBERS])
     more = " …" if len(vector) > _MOST_NUMBERS else ""
     return [f"[{shown}{more}] {len(vector)} numbers\t{_texts(values)}"]
+
+
+def similarity_lines(vectors: Sequence[Sequence[float]]) -> list[str]:
+    """How alike each two of a few texts are: the cosine of the angle between their vectors."""
+    lengths = [hypot(*vector) or 1.0 for vector in vectors]
+    pairs = combinations(range(len(vectors)), 2) if len(vectors) <= _MOST_COMPARED else ()
+    return [
+        f"  cosine of {first + 1} and {other + 1}\t"
+        f"{sum(map(mul, vectors[first], vectors[other])) / (lengths[first] * lengths[other]):.3f}"
+        for first, other in pairs
+    ]
 
 
 _LINES: dict[str, Callable[[Values, int], list[str]]] = {

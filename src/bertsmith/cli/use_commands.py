@@ -7,13 +7,10 @@ from typing import Annotated
 import typer
 
 from bertsmith.cli.evaluation_display import show_details
+from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision
 from bertsmith.cli.output import note, result
 
 _DETAILS = ("per_class", "confusion", "labels", "worst_errors")
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
-Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
-Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -58,7 +55,7 @@ def evaluate(
         Path,
         typer.Argument(help="Text files or a prepared corpus; for a fine-tuned model, rows of its task."),
     ],
-    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence.")] = None,
+    max_length: MaxLength = None,
     text: Annotated[str | None, typer.Option(help="Rows: column of the text; guessed if not given.")] = None,
     pair: Annotated[str | None, typer.Option(help="Rows: column of the second text.")] = None,
     label: Annotated[str | None, typer.Option(help="Rows: column of the label; guessed if not given.")] = None,

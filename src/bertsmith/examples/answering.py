@@ -90,8 +90,8 @@ class AnswerExamples(TaskExamples):
             )
         if num_long:
             notes.append(
-                f"{num_long:,} of {len(questions):,} questions have an answer of more than {max_answer} tokens, so it is "
-                "never given whole (answer.max_answer)"
+                f"{num_long:,} of {len(questions):,} questions have an answer of more than {max_answer} tokens, and "
+                "never get it whole (answer.max_answer)"
             )
         base = TaskExamples.of(sequences, rows, targets=np.concatenate(targets))
         inherited = {field.name: getattr(base, field.name) for field in fields(base) if field.name != "notes"}

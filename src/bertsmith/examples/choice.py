@@ -20,30 +20,16 @@ _FEWEST_ROWS_TO_JUDGE = 10
 def right_choices(table: ChoiceTable) -> Int[np.ndarray, " rows"]:
     """Place of the right choice of each row, from 0.
 
-    The labels of a file are places where all of them can be, and otherwise the texts of choices.
+    A number is a place. Labels that are text are places where all of a file can be, and otherwise the texts of choices.
 
     Raises:
         InputError: for a label that is neither, or the text of two choices.
     """
-    places = [_number(row.label) for row in table.rows]
-    if all(_is_place(place, row) for place, row in zip(places, table.rows, strict=True)):
-        return np.array(places, np.int64)
-    by_text = [_with_text(row) for row in table.rows]
-    if all(len(found) == 1 for found in by_text):
-        return np.array(by_text, np.int64)[:, 0]
-    numbers = all(place is not None for place in places)
-    known = [
-        _is_place(place, row) if numbers else len(found) == 1
-        for place, found, row in zip(places, by_text, table.rows, strict=True)
-    ]
-    row, found = table.rows[known.index(False)], by_text[known.index(False)]
-    count = len(row.item.choices)
-    raise InputError(
-        f"A label must be the place of the right choice, from 0 to {count - 1}, or its text",
-        f"{table.path}, {row.place}: {table.columns.label}={row.label!r:.60}"
-        + (f", the text of {len(found)} choices" if len(found) > 1 else f", with {count} choices"),
-        "Mend the row, or name another column with --label.",
-    )
+    written = [row for row in table.rows if isinstance(row.label, str)]
+    by_text = not all(_is_place(row) for row in written)
+    if by_text and all(_number(row.label) is not None for row in written):
+        by_text = all(len(_with_text(row)) == 1 for row in written)
+    return np.array([_right(row, table, by_text=by_text) for row in table.rows], np.int64)
 
 
 def choice_notes(table: ChoiceTable) -> list[str]:
@@ -122,13 +108,27 @@ def _number(label: object) -> int | None:
             return None
 
 
-def _is_place(number: int | None, row: ChoiceRow) -> bool:
+def _is_place(row: ChoiceRow) -> bool:
+    number = _number(row.label)
     return number is not None and 0 <= number < len(row.item.choices)
 
 
 def _with_text(row: ChoiceRow) -> list[int]:
     """Places of the choices whose text a row's label is."""
-    if not isinstance(row.label, str):
-        return []
-    wanted = row.label.strip()
-    return [place for place, choice in enumerate(row.item.choices) if choice.strip() == wanted]
+    return [place for place, choice in enumerate(row.item.choices) if choice.strip() == str(row.label).strip()]
+
+
+def _right(row: ChoiceRow, table: ChoiceTable, *, by_text: bool) -> int:
+    found = _with_text(row) if by_text and isinstance(row.label, str) else []
+    if len(found) == 1:
+        return found[0]
+    number = _number(row.label)
+    if number is not None and _is_place(row) and not (by_text and isinstance(row.label, str)):
+        return number
+    count = len(row.item.choices)
+    raise InputError(
+        f"A label must be the place of the right choice, from 0 to {count - 1}, or its text",
+        f"{table.path}, {row.place}: {table.columns.label}={row.label!r:.60}, "
+        + (f"the text of {len(found)} choices" if found else f"with {count} choices"),
+        "Mend the row, or name another column with --label.",
+    )

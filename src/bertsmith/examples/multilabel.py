@@ -209,7 +209,7 @@ def _columns(
         )
     names = list(dict.fromkeys(name for row in sample for name in row.values))
     if config.label is None or config.label in names or "," not in config.label:
-        found = find_columns(path, sample, config, labels=True, options=options, label_columns=MULTILABEL_COLUMNS)
+        found = _with_one_label_column(path, sample, config, options)
         return replace(found, label=None), (str(found.label),)
     several = tuple(dict.fromkeys(part.strip() for part in config.label.split(",") if part.strip()))
     for name in several:
@@ -220,6 +220,18 @@ def _columns(
     ]
     unlabelled = config.model_copy(update={"label": None})
     return find_columns(path, rest, unlabelled, labels=False, options=options), several
+
+
+def _with_one_label_column(
+    path: Path, sample: Sequence[TableRow], config: TableConfig, options: OptionNames
+) -> Columns:
+    try:
+        return find_columns(path, sample, config, labels=True, options=options, label_columns=MULTILABEL_COLUMNS)
+    except InputError as error:
+        if config.label is not None or options.label not in error.do:
+            raise
+        do = f"{error.do} Several columns of 0 and 1 are named as {options.label} a,b,c."
+        raise InputError(error.rule, error.received, do) from None
 
 
 def _cells(path: Path, row: TableRow, columns: Sequence[str]) -> LabelCells:

@@ -49,8 +49,9 @@ def read_questions(
     """Read a file of questions with their answers.
 
     A question with no answer, or marked ``is_impossible``, is one that its context does not answer. An answer that does
-    not stand at its offset is brought to the nearest place where it stands; where there is none its place is not
-    known, so that it is not trained on and still counts as right. Both are said, and refused under `config.strict`.
+    not stand at its offset as written is brought to the nearest place where it does, white space aside; where there is
+    none its place is not known, so that it is not trained on and still counts as right. Both are said, and refused
+    under `config.strict`.
 
     Args:
         path: SQuAD's JSON, or a table with a row a question.
@@ -83,7 +84,7 @@ def read_questions(
     placed = tuple(replace(row, answers=tuple(answer.placed(row.context) for answer in row.answers)) for row in written)
     moved, lost = _misplaced(written, placed)
     faults = [
-        (moved, "answers do not stand at their offset, and the nearest place where they do is taken"),
+        (moved, "answers do not stand at their offset as written, and the nearest place where they do is taken"),
         (lost, "answers do not stand in their context, and are not trained on"),
         (impossible, "questions have answers and are marked is_impossible, and the mark counts"),
     ]
@@ -167,14 +168,14 @@ def _columns(
 
 
 def _misplaced(written: Sequence[Question], placed: Sequence[Question]) -> tuple[list[str], list[str]]:
-    """Places of answers that were moved, and of those that were not found."""
+    """Places of answers that stand elsewhere or with other white space, and of those that were not found."""
     moved: list[str] = []
     lost: list[str] = []
     for before, after in zip(written, placed, strict=True):
         for old, new in zip(before.answers, after.answers, strict=True):
             if new.start is None:
                 lost.append(before.place)
-            elif new.start != old.start:
+            elif new is not old:
                 moved.append(before.place)
     return moved, lost
 
@@ -183,7 +184,7 @@ def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: Op
     found = [f"{len(places):,} {what.partition(',')[0]}: {_some(places)}" for places, what in faults if places]
     if found:
         raise InputError(
-            f"Under {options.strict} answers must stand at their offsets, and impossible questions have none",
+            f"Under {options.strict} answers must stand at their offsets as written, and impossible questions have none",
             f"{path}, where {'; '.join(found)}",
             f"Mend these rows, or leave {options.strict} out to have them mended or passed over.",
         )

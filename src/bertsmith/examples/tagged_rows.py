@@ -156,7 +156,13 @@ def is_table(path: Path, encoding: str = "utf-8") -> bool:
     except NotUtf8:
         return False  # Told where it is read.
     names_texts = any(_guessed(cells, TEXT_COLUMNS) is not None for cells in lines[:1])
-    return names_texts or any(read_list(cell) is not None for cells in lines[1:] for cell in cells)
+    return names_texts or any(_is_list_of_texts(cell) for cells in lines[1:] for cell in cells)
+
+
+def _is_list_of_texts(cell: str) -> bool:
+    """Whether a cell, perhaps still in the quotes of its file, is a list that a word such as [1] would not be."""
+    found = read_list(cell.strip('"').replace('""', '"'))
+    return bool(found) and all(isinstance(value, str) for value in found)
 
 
 def list_sentence(path: Path, row: TableRow, columns: ListColumns, options: OptionNames) -> TaggedSentence:
@@ -294,10 +300,10 @@ def _scheme_notes(
         if config.strict:
             raise InputError(
                 f"Labels must be written as {scheme} has them",
-                f"{len(broken):,} that are not, the first in {path}, {place}",
+                f"{len(broken):,} that {what.split(' and ')[0]}, the first in {path}, {place}",
                 f"Mend them, or leave {options.strict} out.",
             )
-        notes.append(f"{len(broken):,} labels {what}, the first in {place}")
+        notes.append(f"labels that {what}: {len(broken):,}, the first in {place}")
     return notes
 
 

@@ -181,9 +181,9 @@ def tagged_examples(
     words = np.concatenate([window.words for _, window in found])
     notes: list[str] = []
     if num_cut:
-        notes.append(f"{num_cut:,} sentences have a word of more than {max_length} tokens, whose beginning is seen")
+        notes.append(f"sentences with a word too long for {max_length} tokens, of which the beginning is seen: {num_cut:,}")
     if unseen := sum(len(sentence.words) for sentence in sentences) - int((words >= 0).sum()):
-        notes.append(f"{unseen:,} words have nothing in them that the tokenizer sees, so nothing is learned from them")
+        notes.append(f"words in which the tokenizer sees nothing, so that nothing is learned from them: {unseen:,}")
     inherited = {one.name: getattr(joined, one.name) for one in fields(joined) if one.name != "notes"}
     return TaggedExamples(**inherited, notes=tuple(notes), words=words)
 
@@ -247,9 +247,7 @@ def tag_notes(sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> lis
     return notes
 
 
-def label_presence(
-    sentences: Sequence[TaggedSentence], labels: Sequence[str]
-) -> Float[np.ndarray, "sentences labels"]:
+def label_presence(sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> Float[np.ndarray, "sentences labels"]:
     """1 where a sentence has a word of the label, else 0."""
     places = {name: place for place, name in enumerate(labels)}
     found = np.zeros((len(sentences), len(labels)), np.float32)

@@ -21,9 +21,9 @@ class ContextTokens:
     offsets: Int[np.ndarray, "tokens 2"]
     """Half-open range of each token in the text, in code points, widened so that no character is parted."""
     begins: Bool[np.ndarray, " tokens"]
-    """Whether an answer can begin with a token. Of several tokens that hold one character, the first alone can."""
+    """Whether an answer can begin with a token. Of tokens that share a character, the first alone can."""
     ends: Bool[np.ndarray, " tokens"]
-    """Whether an answer can end with a token."""
+    """Whether an answer can end with a token; of tokens that share a character, the last alone can."""
 
     @classmethod
     def of(cls, text: str, encoding: Encoding) -> "ContextTokens":
@@ -35,9 +35,13 @@ class ContextTokens:
                 if start < end:
                     offsets[number] = whole_characters(text, start, end)
         visible = np.flatnonzero(offsets[:, 1] > offsets[:, 0])
+        # Bytes of one character overlap, and so does a piece for a space alone with the word behind it.
+        starts = np.minimum.accumulate(offsets[visible, 0][::-1])[::-1]
+        stops = np.maximum.accumulate(offsets[visible, 1])
+        offsets[visible] = np.stack([starts, stops], axis=1)
         begins, ends = np.zeros((2, len(offsets)), np.bool_)
-        begins[visible] = np.diff(offsets[visible, 0], prepend=-1) > 0
-        ends[visible] = np.diff(offsets[visible, 1], append=len(text) + 1) > 0
+        begins[visible[:1]] = ends[visible[-1:]] = True
+        begins[visible[1:]] = ends[visible[:-1]] = stops[:-1] <= starts[1:]
         return cls(encoding.token_ids[is_text].astype(np.int32), offsets, begins, ends)
 
     def range_of(self, first: int, last: int) -> tuple[int, int]:

@@ -4,7 +4,8 @@ from typing import Any
 
 from bertsmith.folders.formats import Format, format_of, named_format, published_class
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import Dropout, EncoderConfig, HeadsConfig, ModelConfig, TaskName, has_labels
+from bertsmith.model.config import HeadsConfig, ModelConfig, TaskName, has_labels
+from bertsmith.model.encoder_config import Dropout, EncoderConfig
 
 OWN_SECTION = "bertsmith"
 """Key of `config.json` under which stands what the Hugging Face classes have no field for."""

@@ -16,7 +16,7 @@ _TASKS_BY_CLASS: dict[str, TaskName] = {
     "ForTokenClassification": "tag",
     "ForQuestionAnswering": "answer",
 }
-_TASKS_BY_PROBLEM = {problem: task for task, problem in PROBLEM_TYPES.items()}
+_TASKS_BY_PROBLEM: dict[str, TaskName] = {problem: task for task, problem in PROBLEM_TYPES.items()}
 _SOME_LABELS = ("0", "1")
 """Stand in for a head's labels until its weights have told how many there are."""
 
@@ -52,7 +52,7 @@ def own_heads(values: dict[str, Any], encoder: EncoderConfig, stored: StoredWeig
         return None
     labels = _checked_labels(values, draft.task, _rows(output), where)
     try:
-        return HeadsConfig(**own | {"labels": labels})
+        return HeadsConfig.model_validate(own | {"labels": labels})
     except ValueError:
         return None
 
@@ -93,7 +93,9 @@ def _shown_task(
 ) -> tuple[TaskName | None, tuple[str, ...]]:
     """The task and its labels; none where the head's weights are not there, or nothing here computes it."""
     names = values.get("architectures") or []
-    told = [task for ending, task in _TASKS_BY_CLASS.items() if any(name.endswith(ending) for name in names)]
+    told: list[TaskName] = [
+        task for ending, task in _TASKS_BY_CLASS.items() if any(name.endswith(ending) for name in names)
+    ]
     if not told:
         return None, ()
     task = told[0]

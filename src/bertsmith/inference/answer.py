@@ -115,15 +115,16 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
             long_texts=tokenizer.long_texts,
         )
 
-    def __call__(self, items: Sequence[tuple[str, str]] | tuple[str, str]) -> list[AnswerPrediction]:
-        """What is found about each question, given with its text, in order; a single pair counts as a list of one."""
-        match items:
-            case (str() as question, str() as context):
-                return super().__call__([(question, context)])
-            case _:
-                return super().__call__(items)  # pyright: ignore[reportArgumentType]
+    def __call__(self, items: Sequence[Any]) -> list[AnswerPrediction]:
+        """What is found about each pair of a question and its text, in order; a single pair counts as a list of one.
 
-    def prepare(self, items: Sequence[tuple[str, str]]) -> list[AnswerRequest]:
+        Raises:
+            InputError: for no items, or one that is no such pair, or has a blank part.
+        """
+        is_pair = isinstance(items, tuple) and len(items) == 2 and all(isinstance(part, str) for part in items)
+        return super().__call__([items] if is_pair else items)
+
+    def prepare(self, items: Sequence[Any]) -> list[AnswerRequest]:
         """Questions and texts as token windows.
 
         Raises:

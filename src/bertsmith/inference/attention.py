@@ -11,7 +11,7 @@ from bertsmith.examples.task_examples import kept_windows
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.fill import HUB_MASK
 from bertsmith.inference.predictor import refuse_blank, text_values
-from bertsmith.model.config import EncoderConfig
+from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
 from bertsmith.model.recording import attention_weights, recording_twin
@@ -156,6 +156,8 @@ def chosen_heads(num_layers: int, num_heads: int, layer: int | None, head: int |
                 f"Give another {name}, or leave it out to see all.",
             )
     if head is not None and layer is None:
-        raise InputError("--head needs --layer, since each layer has heads of its own", f"--head {head} alone", "Add --layer L.")
+        raise InputError(
+            "--head needs --layer, since each layer has heads of its own", f"--head {head} alone", "Add --layer L."
+        )
     layers = range(num_layers) if layer is None else range(layer, layer + 1)
     return layers, range(num_heads) if head is None else range(head, head + 1)

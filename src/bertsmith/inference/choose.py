@@ -70,8 +70,10 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
     def _head(self) -> Head:
         return choice_scores
 
-    def prepare(self, items: Sequence[ChoiceItem | tuple[str, Sequence[str]]]) -> list[ChoiceRequest]:
+    def prepare(self, items: Sequence[Any]) -> list[ChoiceRequest]:
         """Choices as tokens, each with its context, cut where they are too long as in training.
+
+        Items come as people write them, so that whatever they are is checked here.
 
         Raises:
             InputError: for an item that is no text with choices, has fewer than two, or a blank text.
@@ -107,20 +109,22 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
 def _item(given: Any, number: int) -> ChoiceItem:
     """An item in one form, whichever it was given in."""
     if isinstance(given, ChoiceItem):
-        item = given
+        text, choices, start = given.text, given.choices, given.start
     elif isinstance(given, tuple | list) and len(given) == 2 and not isinstance(given[1], str):
-        item = ChoiceItem(given[0], tuple(given[1]))
+        text, choices, start = given[0], tuple(given[1]), ""
     else:
         raise InputError(
             "An item must be a text with its choices",
             f"item {number}: {given!r:.60}",
             'For example ("It rained.", ["He opened the umbrella.", "He closed it."]).',
         )
-    if len(item.choices) < 2:
+    if len(choices) < 2:
         raise InputError(
-            "There must be two choices at least", f"item {number} with {len(item.choices)}", "Give another choice."
+            "There must be two choices at least", f"item {number} with {len(choices)}", "Give another choice."
         )
-    for part in (item.text, *item.choices):
-        if not isinstance(part, str) or not part.strip():
+    for part in (text, *choices):
+        if not isinstance(part, str):
+            raise InputError("A text or choice must be text", f"item {number}: {part!r:.60}", "Write it as a string.")
+        if not part.strip():
             raise InputError("A text or choice must not be blank", f"item {number}: {part!r}", "Give it some text.")
-    return item
+    return ChoiceItem(text, choices, start)

@@ -90,8 +90,6 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
     def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
         super().__init__(model, tokenizer, device)
         self._writes_entities = scheme_of_labels(self.labels) is not None
-        self._unseen = label_without_pieces(self.labels)
-        """The label of a word that the tokenizer does not see."""
 
     @property
     def _head(self) -> Head:
@@ -106,16 +104,16 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
         cutter = WordCutter(self._tokenizer, self.max_length)
         return [self._request(number, item, cutter) for number, item in enumerate(items, 1)]
 
-    def decode(self, request: TagRequest, outputs: Sequence[Float[np.ndarray, "tokens labels"]]) -> TagPrediction:
+    def decode(self, request: TagRequest, outputs: Sequence[Float[np.ndarray, "_ labels"]]) -> TagPrediction:
         """The label of every word, and the entities."""
         words = [request.text[start:end] for start, end in request.spans]
-        labels = [self._unseen] * len(words)
+        ids = np.full(len(words), self.labels.index(label_without_pieces(self.labels)))
         scores = np.zeros(len(words))
         for numbers, logits in zip(request.words, outputs, strict=True):
             probabilities = class_probabilities(logits[numbers >= 0])
-            for number, of_labels in zip(numbers[numbers >= 0].tolist(), probabilities, strict=True):
-                labels[number] = self.labels[int(of_labels.argmax())]
-                scores[number] = of_labels.max()
+            ids[numbers[numbers >= 0]] = probabilities.argmax(1)
+            scores[numbers[numbers >= 0]] = probabilities.max(1)
+        labels = [self.labels[number] for number in ids.tolist()]
         found = decoded_entities(labels, scores) if self._writes_entities else []
         entities: list[Entity] = []
         for span, score in found:

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from bertsmith.model.attention_reach import Reach
 from bertsmith.model.blocked_attention import blocked_attention
-from bertsmith.model.config import EncoderConfig
+from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.packed import AttentionLayout, SequenceGroup
 from bertsmith.model.rotary import Rotation, rotate
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from bertsmith.model.attention import AttentionKind, RecordingSelfAttention
-from bertsmith.model.config import EncoderConfig
+from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.layer import PostNormLayer, PreNormLayer, norm
 from bertsmith.model.packed import PackedTokens
 from bertsmith.model.rotary import LearnedPositions, RotaryPositions
@@ -155,7 +155,7 @@ class Encoder(PackedEncoder):
 
     def _recorded(self, packed: PackedTokens) -> Iterator[list[Tensor]]:
         for layer, _ in zip(self._calls, self._residual_stream(packed), strict=True):
-            yield layer.attention.recorded  # pyright: ignore[reportReturnType]
+            yield layer.attention.recorded  # pyright: ignore[reportAttributeAccessIssue, reportReturnType]
 
     @property
     def _calls(self) -> list[nn.Module]:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from bertsmith.model.attention import ATTENTION, AttentionKind
 from bertsmith.model.attention_reach import Reach
-from bertsmith.model.config import Activation, EncoderConfig
+from bertsmith.model.encoder_config import Activation, EncoderConfig
 from bertsmith.model.packed import AttentionLayout
 from bertsmith.model.rotary import Rotation
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from bertsmith.model.build import meta_model, num_parameters
-from bertsmith.model.config import EncoderConfig, HeadsConfig, ModelConfig
+from bertsmith.model.config import HeadsConfig, ModelConfig
+from bertsmith.model.encoder_config import EncoderConfig
 
 _LAYERS = 2
 """As published (Peters et al. 2018)."""

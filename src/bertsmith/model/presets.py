@@ -3,7 +3,7 @@
 from typing import Any
 
 from bertsmith.foundation.errors import unknown_name
-from bertsmith.model.config import EncoderConfig, RotaryConfig
+from bertsmith.model.encoder_config import EncoderConfig, RotaryConfig
 
 
 def _bert(layers: int, hidden: int, heads: int, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertsmith.model.config import Activation, ModelConfig
+from bertsmith.model.config import ModelConfig
+from bertsmith.model.encoder_config import Activation
 from bertsmith.model.layer import activation, norm
 
 

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from bertsmith.model.attention import from_blocks, to_blocks
-from bertsmith.model.config import EncoderConfig
 from bertsmith.model.encoder import PackedEncoder
+from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.packed import AttentionLayout, PackedTokens
 
 

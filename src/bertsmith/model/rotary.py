@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from bertsmith.model.config import EncoderConfig
+from bertsmith.model.encoder_config import EncoderConfig
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from functools import cache
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bertsmith.examples.answering import Scorer
 from bertsmith.foundation.errors import unknown_name
 
 _MLQA_ARTICLES: dict[str, str | None] = {
@@ -50,13 +49,13 @@ class AnswerScores:
     f1: Float[np.ndarray, " questions"]
 
     @classmethod
-    def of(cls, answers: Sequence[str], golds: Sequence[Sequence[str]], scorer: Scorer = "squad") -> "AnswerScores":
+    def of(cls, answers: Sequence[str], golds: Sequence[Sequence[str]], scorer: str = "squad") -> "AnswerScores":
         """Score answers.
 
         Args:
             answers: one a question; an empty text where none is given.
             golds: what people gave; nothing where there is no answer.
-            scorer: whose way it is counted in.
+            scorer: whose way it is counted in, a `Scorer`.
 
         Raises:
             InputError: if there is no such scorer.

@@ -81,12 +81,15 @@ def best_temperature(
     """
     logits = np.log(np.maximum(probabilities.astype(np.float64), _SMALLEST))
     rows = np.arange(len(truth))
+    if np.ptp(logits, axis=1).max() == 0:  # Every temperature is as good.
+        return 1.0, math.log(logits.shape[1])
     # The loss is convex in one over the temperature, and lowest where its slope changes sign.
     low, high = 1 / _HIGHEST_TEMPERATURE, 1 / _LOWEST_TEMPERATURE
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
         expected = (_softmax(middle * logits) * logits).sum(1)
-        falls = (expected - logits[rows, truth]).mean() < 0
+        # Where everything is right, the slope of a high one is 0 in floating point.
+        falls = (expected - logits[rows, truth]).mean() <= 0
         low, high = (middle, high) if falls else (low, middle)
     loss = -np.log(np.maximum(_softmax(low * logits)[rows, truth], _SMALLEST)).mean()
     return 1 / low, float(loss)

@@ -63,7 +63,7 @@ def by_group(
 
 def group_probabilities(
     scores: Float[np.ndarray, " sequences"], group_starts: Int[np.ndarray, " groups_plus_one"]
-) -> list[Float[np.ndarray, " choices"]]:
+) -> list[Float[np.ndarray, "..."]]:
     """Probability of each choice among those of its question, in double precision."""
     return [probabilities_of(part) for part in np.split(scores, group_starts[1:-1])]
 
@@ -75,7 +75,7 @@ def probabilities_of(scores: Float[np.ndarray, " choices"]) -> Float[np.ndarray,
 
 
 def choice_metrics(
-    probabilities: Sequence[Float[np.ndarray, " choices"]], right: Int[np.ndarray, " rows"]
+    probabilities: Sequence[Float[np.ndarray, "..."]], right: Int[np.ndarray, " rows"]
 ) -> dict[str, float]:
     """How well choices were made.
 

@@ -240,14 +240,6 @@ def pair_cosines(
     return (_unit(vectors[firsts]) * _unit(vectors[firsts + 1])).sum(1)
 
 
-def spearman(first: Float[np.ndarray, " rows"], second: Float[np.ndarray, " rows"]) -> float:
-    """Spearman's rank correlation; equal values share the mean of their ranks. 0 where one side has one value alone."""
-    ranks = np.stack([_ranks(first), _ranks(second)])
-    ranks -= ranks.mean(1, keepdims=True)
-    lengths = np.sqrt((ranks**2).sum(1))
-    return float(ranks[0] @ ranks[1] / lengths.prod()) if lengths.all() else 0.0
-
-
 def validation_loss(
     vectors: Float[np.ndarray, "sequences size"],
     group_starts: Int[np.ndarray, " groups_plus_one"],
@@ -282,11 +274,6 @@ def validation_loss(
 def _unit(vectors: Float[np.ndarray, "rows size"]) -> Float[np.ndarray, "rows size"]:
     lengths = np.sqrt((vectors.astype(np.float32) ** 2).sum(1, keepdims=True))
     return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
-
-
-def _ranks(values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 def _joined(first: Bool[Tensor, "rows rows"], second: Bool[Tensor, "rows columns"]) -> Bool[Tensor, "rows columns"]:

@@ -161,9 +161,9 @@ def _threshold(probabilities: Float[np.ndarray, " rows"], truth: Bool[np.ndarray
     # Rows of equal score are given the label together.
     below = np.append(scores[1:], 0.0)
     places = np.flatnonzero(scores > below)
-    if not len(places):
-        return HALF
     f1 = 2 * right[places] / (counts[places] + having)
+    if not f1.any():
+        return HALF
     best = places[f1 >= f1.max() * (1 - 1e-12)]
     choices = [_between(float(below[place]), float(scores[place])) for place in best]
     return min(choices, key=lambda threshold: abs(threshold - HALF))
@@ -175,4 +175,6 @@ def _between(low: float, high: float) -> float:
         return HALF
     middle = (low + high) / 2
     rounded = round(middle, _DIGITS)
-    return rounded if low < rounded < high else middle
+    if low < rounded < high:
+        return rounded
+    return middle if low < middle else high  # Between neighbouring numbers there is none.

@@ -98,11 +98,12 @@ def regression_scores(
     """
     errors = found.astype(np.float64) - truth
     mse, variance = float(np.square(errors).mean()), float(truth.var())
+    varies = variance > 0 and truth.min() < truth.max()
     return {
         "loss": mse / spread**2,
         "mse": mse,
         "mae": float(np.abs(errors).mean()),
         "pearson": pearson(found, truth),
         "spearman": spearman(found, truth),
-        "r2": 1 - mse / variance if variance else 0.0,
+        "r2": 1 - mse / variance if varies else 0.0,
     }

@@ -1,14 +1,13 @@
 """Attention weights as pictures: one head with its tokens on both axes, or many heads side by side."""
 
-import contextlib
 import importlib.metadata
 import io
-import logging
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +15,7 @@ from jaxtyping import Float
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_file
 from bertsmith.inference.attention import MAX_TOKENS, AttentionMap
-from bertsmith.pictures.fonts import font_chain, missing_glyphs_notice
+from bertsmith.pictures.fonts import font_chain, missing_glyphs_notice, quiet_fonts
 from bertsmith.pictures.heat_maps import Panel, Sheet
 from bertsmith.pictures.token_labels import token_labels
 
@@ -145,7 +144,7 @@ def _draw(
     chain = font_chain([*labels, title])
     from matplotlib import rc_context
 
-    settings = {
+    settings: dict[Any, Any] = {
         "font.family": list(chain.families),
         # Outlines: letters are joined and ordered the same on every machine, whatever fonts it has.
         "svg.fonttype": "path",
@@ -153,7 +152,7 @@ def _draw(
         # A token with a dollar sign is no formula.
         "text.parse_math": False,
     }
-    with rc_context(settings), _quiet_fonts():
+    with rc_context(settings), quiet_fonts():
         content = _rendered(Sheet(tuple(panels), tuple(labels), title, border), path.suffix.lower().removeprefix("."))
     _write(path, content)
     if chain.missing:
@@ -165,20 +164,6 @@ def _rendered(sheet: Sheet, kind: str) -> bytes:
     metadata = {"Date": None} if kind == "svg" else None
     sheet.figure().savefig(buffer, format=kind, dpi=_DPI, bbox_inches="tight", pad_inches=0.15, metadata=metadata)
     return buffer.getvalue()
-
-
-@contextlib.contextmanager
-def _quiet_fonts() -> Iterator[None]:
-    """Inside the block, matplotlib says nothing of fonts: what has no glyph is told once, with what to do about it."""
-    logger = logging.getLogger("matplotlib.font_manager")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -50,7 +50,7 @@ def draw_confusion(
 
     names = [_shown(label) for label in labels]
     chain = font_chain(names)
-    settings = {
+    settings: Any = {
         "font.family": list(chain.families),
         # Outlines: letters are joined and ordered the same on every machine, whatever fonts it has.
         "svg.fonttype": "path",

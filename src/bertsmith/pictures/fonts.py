@@ -4,7 +4,10 @@ matplotlib falls back from font to font where a character is missing, so a pictu
 have all of its characters. It begins with the font that comes with matplotlib.
 """
 
+import contextlib
+import logging
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -69,6 +72,20 @@ def missing_glyphs_notice(missing: Iterable[str]) -> str:
     )
 
 
+@contextlib.contextmanager
+def quiet_fonts() -> Iterator[None]:
+    """Inside the block, matplotlib says nothing of fonts: what has no glyph is told once, with what to do about it."""
+    logger = logging.getLogger("matplotlib.font_manager")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
 def _package(character: str) -> str:
     """The package of Debian that has a font for a character."""
     script = script_of(character)
@@ -120,5 +137,5 @@ def _take_in_new_fonts() -> None:
     for path in sorted(set(font_manager.findSystemFonts()) - known):
         try:
             font_manager.fontManager.addfont(path)
-        except Exception:  # noqa: S112  Whatever is wrong with a font of the machine, there are others.
+        except Exception:  # Whatever is wrong with a font of the machine, there are others.
             continue

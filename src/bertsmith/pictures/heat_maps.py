@@ -100,7 +100,7 @@ class Sheet:
         figure = Figure(figsize=(width, height))
         highest = max(float(panel.weights.max()) for panel in self.panels)
         norm = Normalize(0.0, highest or 1.0)
-        image = None
+        image: Any = None
         for panel in self.panels:
             left, top = panel.column * self.pitch[0], panel.row * self.pitch[1]
             place = (left / width, 1 - (top + self.side) / height, self.side / width, self.side / height)

@@ -16,6 +16,7 @@ _TATWEEL = "\u0640"
 _DOTTED_CIRCLE = "\u25cc"
 _PART = re.compile(r" \d+/\d+$")
 """Which part of a character a token is."""
+_SHOWN_AS = {"\t": "⇥"} | dict.fromkeys("\n\r\x85\u2028\u2029", "↵")
 _ARABIC_FORMS = (range(0xFB50, 0xFE00), range(0xFE70, 0xFF00))
 
 
@@ -23,7 +24,7 @@ def token_labels(tokens: Sequence[str]) -> list[str]:
     """A label for each token of a sequence.
 
     A piece of an Arabic word begins and ends with the forms that its letters have inside the word, as if the word were
-    cut by scissors. Control characters are shown by their pictures, invisible ones by their numbers, and a mark without
+    cut by scissors. Line ends and tabs are shown as arrows, what else cannot be seen by its number, and a mark without
     its letter on a dotted circle, or on a tatweel where it is Arabic.
 
     Args:
@@ -62,12 +63,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
-        return "\ufffd"
-    return character
+    if character in _SHOWN_AS:
+        return _SHOWN_AS[character]
+    return f"U+{ord(character):04X}" if unicodedata.category(character) == "Cc" else character
 
 
 def _join(before: str, token: str, *, spaced: bool) -> bool:

@@ -72,7 +72,7 @@ def _picture(folder: Path, found: dict[str, Any], notify: Callable[[str], object
 
 def _errors(errors: list[dict[str, Any]]) -> str:
     file = io.StringIO(newline="")
-    writer = csv.DictWriter(
+    writer: Any = csv.DictWriter(
         file, _ERROR_COLUMNS, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n"
     )
     writer.writeheader()

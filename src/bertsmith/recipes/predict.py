@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.engine.device import Device, choose_device
-from bertsmith.folders.model_folder import read_model, read_tokenizer
+from bertsmith.folders.model_folder import CONFIG, read_model, read_tokenizer
 from bertsmith.folders.sentence_transformers import refuse_foreign_modules
-from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.errors import InputError, near_match
 from bertsmith.inference.answer import AnswerPredictor
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.predictor import Predictor
@@ -15,14 +15,18 @@ from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.reports.comparison import KINDS
 from bertsmith.tokenization.tokenizer import Tokenizer
 
+_MOST_SHOWN = 5
+
 
 def model_folder_of(folder: str | Path) -> Path:
     """The model folder that a path means: itself, or the finished model of a run.
 
     Raises:
-        InputError: if it is a run that has no model yet, or a comparison, which has three.
+        InputError: if there is no such folder, or it is a run that has no model yet, or a comparison, which has three.
     """
     path = Path(folder)
+    if not path.exists():
+        raise _no_such_folder(path)
     if (path / "run.toml").is_file():
         if not (path / "model").is_dir():
             compared = [path / kind for kind in KINDS if (path / kind / "run.toml").is_file()]
@@ -39,6 +43,15 @@ def model_folder_of(folder: str | Path) -> Path:
             )
         return path / "model"
     return path
+
+
+def _no_such_folder(path: Path) -> InputError:
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    known = sorted(one.name for one in beside if any((one / name).is_file() for name in ("run.toml", CONFIG)))
+    near = near_match(path.name, known)
+    shown = ", ".join(known[:_MOST_SHOWN])
+    do = f"Beside it there is: {shown}." if known else "Check the path."
+    return InputError("A model folder must exist", path, f"Did you mean {path.parent / near}?" if near else do)
 
 
 def open_model(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> tuple[Model, Tokenizer, Device]:

@@ -21,8 +21,9 @@ _LAYOUTS: dict[str, Layout] = {
     ".tsv": "tsv",
     ".parquet": "parquet",
 }
-_COMPRESSED = (".gz", ".zst")
-READABLE = f"{', '.join(_LAYOUTS)}, each but .parquet also with {' or '.join(_COMPRESSED)} behind it"
+COMPRESSED = (".gz", ".zst")
+"""Suffixes behind a file's own that say how it is compressed."""
+READABLE = f"{', '.join(_LAYOUTS)}, each but .parquet also with {' or '.join(COMPRESSED)} behind it"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class FileKind:
 def file_kind(path: Path) -> FileKind:
     """How the file is read, by its name alone, in any case of letters."""
     layout = _LAYOUTS.get(content_suffix(path))
-    if layout is None or (layout == "parquet" and path.suffix.lower() in _COMPRESSED):
+    if layout is None or (layout == "parquet" and path.suffix.lower() in COMPRESSED):
         return FileKind("plain", known=False)
     return FileKind(layout, known=True)
 
@@ -45,7 +46,7 @@ def file_kind(path: Path) -> FileKind:
 def content_suffix(path: Path) -> str:
     """The suffix that tells what a file holds, in small letters, whether or not it is compressed."""
     name = path.name.lower()
-    for compressed in _COMPRESSED:
+    for compressed in COMPRESSED:
         name = name.removesuffix(compressed)
     return os.path.splitext(name)[1]
 

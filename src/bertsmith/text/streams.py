@@ -47,6 +47,8 @@ def stream_rows(stream: Stream, encoding: str = "utf-8", *, objects: bool = Fals
         rows: list[TableRow] = []
         for line in lines:
             line_number += 1
+            if line_number == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
             if line.strip() or not objects:
                 number += 1
                 rows.append(_row(line, number, f"line {line_number}", name, objects=objects))
@@ -57,10 +59,7 @@ def stream_rows(stream: Stream, encoding: str = "utf-8", *, objects: bool = Fals
 def _lines(stream: Stream) -> Iterator[list[bytes]]:
     parts: list[bytes] = []
     size = 0
-    is_start = True
     while chunk := stream.read1(_CHUNK_BYTES):
-        if is_start:
-            chunk, is_start = chunk.removeprefix(_BYTE_ORDER_MARK), False
         first, *others = chunk.split(b"\n")
         parts.append(first)
         size += len(first)

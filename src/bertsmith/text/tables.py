@@ -14,14 +14,15 @@ from typing import Any
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import sha256
-from bertsmith.text.arrow_files import UnreadableRow, dataset_files, dataset_rows, parquet_rows
+from bertsmith.text.arrow_files import UnreadableRow, dataset_files, dataset_rows, num_arrow_rows, parquet_rows
 from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, whole_lines, with_plain_line_ends
-from bertsmith.text.sources import file_kind
+from bertsmith.text.sources import COMPRESSED, file_kind
 
 PLAIN_COLUMN = "text"
 """The only column of a plain text file."""
 
 _SAMPLE_ROWS = 100
+_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,22 @@ def table_rows(
             case "parquet":
                 rows = _arrow_rows(path, parquet_rows(path, column))
     return rows if as_written else (replace(row, values=_plain_ends(row.values)) for row in rows)
+
+
+def about_rows(path: Path) -> int | None:
+    """About how many rows a table has, told by its lines where it is a text file; None where that takes reading it.
+
+    Raises:
+        InputError: as `table_rows`.
+    """
+    kind = file_kind(path)
+    if path.is_dir() or kind.layout == "parquet":
+        return num_arrow_rows(path)
+    if not kind.known or path.suffix.lower() in COMPRESSED:
+        return None
+    with open(path, "rb") as file:
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""))
+    return max(1, lines - (kind.layout in ("csv", "tsv")))
 
 
 def table_sha256(path: Path) -> str:

@@ -12,6 +12,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from bertsmith.text.sentences import has_visible
+
 _SIGNS = {
     **dict.fromkeys(".\uff0e", "."),
     **dict.fromkeys("'\u2019\u02bc", "'"),
@@ -74,6 +76,6 @@ def _kind(character: str) -> str:
     if any(code in script for script in _HAN):
         return "H"
     category = unicodedata.category(character)
-    if category in ("Cf", "Cc"):
+    if category in ("Cf", "Cc") and not has_visible(character):
         return "F"
-    return _BY_CATEGORY.get(category[0], "S")
+    return _BY_CATEGORY.get(category[0], "S")  # A sign before Arabic numbers is invisible by its category alone.

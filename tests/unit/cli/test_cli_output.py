@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bertsmith.cli.output import TrainingDisplay, result
+from bertsmith.cli.output import RowDisplay, TrainingDisplay, result
 from bertsmith.training.events import CheckpointWritten, Progress, RunStarted, Sampled, StepsDecided, Validated
 
 
@@ -98,3 +98,37 @@ def test_a_terminal_that_has_gone_does_not_end_a_run(monkeypatch: pytest.MonkeyP
     display = TrainingDisplay()
     display(_progress(10))
     display(Validated(step=20, metrics={"loss": 2.5}))
+
+
+def test_rows_are_counted_in_plain_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([100.0, 105.0, 110.0, 111.0, 120.0, 140.0])
+    monkeypatch.setattr("bertsmith.cli.output.time.monotonic", lambda: next(clock))
+    display = RowDisplay(4000)
+    for done in (500, 1000, 1100, 2000, 4100):
+        display(done)
+    display.close()
+    assert capsys.readouterr().err.splitlines() == [
+        "1,000 of about 4,000 rows  100 rows/s  0:30 left",
+        "2,000 of about 4,000 rows  100 rows/s  0:20 left",
+        "4,100 of about 4,100 rows  102 rows/s  0:00 left",
+    ]
+
+
+def test_rows_are_counted_in_one_live_line_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    clock = iter([100.0, 101.0, 101.1, 102.0])
+    monkeypatch.setattr("bertsmith.cli.output.time.monotonic", lambda: next(clock))
+    display = RowDisplay(None)
+    for done in (10, 11, 20):
+        display(done)
+    display.close()
+    shown = capsys.readouterr().err
+    assert "10 rows  10 rows/s" in shown
+    assert "20 rows  10 rows/s" in shown
+    assert "11 rows" not in shown
+    assert "\n" not in shown
+    assert shown.endswith("\r\x1b[K")

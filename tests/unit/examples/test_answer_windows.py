@@ -1,5 +1,6 @@
 """Questions and their texts as token windows, and where the answer stands in each."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def test_windows_cover_a_long_text_and_share_what_was_asked_for() -> None:
     assert len(parts) > 2
     assert parts[0].start == 0
     assert parts[-1].end == len(context.token_ids)
-    assert all(before.end - after.start >= 8 for before, after in zip(parts, parts[1:], strict=False))
+    assert all(before.end - after.start >= 8 for before, after in pairwise(parts))
     assert all(len(token_ids) == 32 for token_ids, _ in asked.sequences)
     for part, (token_ids, _) in zip(parts, asked.sequences, strict=True):
         inside = token_ids[part.place : part.place + part.end - part.start]
@@ -167,7 +168,9 @@ def test_answers_begin_and_end_with_whole_characters(algorithm: str) -> None:
     context = ContextTokens.of(text, tokenizer.encode(text))
     begins, ends = np.flatnonzero(context.begins), np.flatnonzero(context.ends)
     assert len(begins) == len(ends) > 0
-    found = {text[slice(*context.range_of(int(first), int(last)))] for first in begins for last in ends if first <= last}
+    found = {
+        text[slice(*context.range_of(int(first), int(last)))] for first in begins for last in ends if first <= last
+    }
     assert all("" != answer == answer.strip() for answer in found)
     assert not any(answer.startswith(("\u0301", "\u200d", "\u064f", "\u064b")) for answer in found)
     assert not any(answer.endswith("\u200d") for answer in found)

@@ -47,6 +47,8 @@ def test_the_row_that_is_named_is_the_wrong_one() -> None:
         right_choices(_table((("a", "b"), 1), (("a", "b", "c"), 2), (("a", "b", "c"), 3), (("a", "b"), 0)))
     with pytest.raises(InputError, match="line 2: label='c'"):
         right_choices(_table((("a", "b"), "b"), (("a", "b"), "c")))
+    with pytest.raises(InputError, match="line 2: label='7'"):
+        right_choices(_table((("a", "b"), "b"), (("a", "b"), "7")))
 
 
 def test_a_text_that_two_choices_have_is_refused_and_a_place_is_not() -> None:

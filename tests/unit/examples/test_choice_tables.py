@@ -53,12 +53,18 @@ def test_swags_own_form_is_read(tmp_path: Path) -> None:
     [
         (("premise", "choice1", "choice2", "label"), ChoiceColumns("premise", None, ("choice1", "choice2"), "label")),
         (("goal", "sol1", "sol2", "label"), ChoiceColumns("goal", None, ("sol1", "sol2"), "label")),
-        (("Context", "Option_b", "option_a", "Answer"), ChoiceColumns("Context", None, ("option_a", "Option_b"), "Answer")),
+        (
+            ("Context", "Option_b", "option_a", "Answer"),
+            ChoiceColumns("Context", None, ("option_a", "Option_b"), "Answer"),
+        ),
         (
             ("article", "question", "choice 10", "choice 9", "label"),
             ChoiceColumns("article", "question", ("choice 9", "choice 10"), "label"),
         ),
-        (("question", "answer0", "answer1", "correct"), ChoiceColumns("question", None, ("answer0", "answer1"), "correct")),
+        (
+            ("question", "answer0", "answer1", "correct"),
+            ChoiceColumns("question", None, ("answer0", "answer1"), "correct"),
+        ),
     ],
 )
 def test_columns_are_told_by_their_names(tmp_path: Path, names: tuple[str, ...], expected: ChoiceColumns) -> None:

@@ -102,7 +102,7 @@ def test_labels_with_fractions_are_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        (TableConfig(text="anker"), r"--text must be one of.*Did you mean anchor\?"),
+        (TableConfig(text="anchro"), r"--text must be one of.*Did you mean anchor\?"),
         (TableConfig(negative="positiv"), r"data.negative must be one of.*positive"),
         (TableConfig(text="anchor", label="id"), r"second text of each pair.*--pair"),
         (TableConfig(label="id", negative="positive"), r"scores or negatives, not both"),

@@ -68,7 +68,7 @@ def test_several_columns_of_0_and_1_are_named(tmp_path: Path) -> None:
 
 def test_a_label_column_is_asked_for_where_none_can_be_told(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "a.csv", [{"text": "one", "rude": 1, "kind": 0}])
-    with pytest.raises(InputError, match=r"holds the label must be known.*text, rude, kind.*--label"):
+    with pytest.raises(InputError, match=r"holds the label must be known.*text, rude, kind.*--label.*--label a,b,c"):
         read_multilabel_table(path)
 
 

@@ -47,7 +47,7 @@ def test_questions_of_both_kinds_are_read_with_what_stands_out(tmp_path: Path) -
     assert arabic is not None
     assert ARABIC[arabic.start : arabic.end] == "الشاعر\u00a0خليل مردم"
     assert [note.split(" ", 1) for note in table.notes] == [
-        ["2", "answers do not stand at their offset, and the nearest place where they do is taken: "
+        ["2", "answers do not stand at their offset as written, and the nearest place where they do is taken: "
          "question 3 (id 3), question 7 (id 7)"],
         ["1", "answers do not stand in their context, and are not trained on: question 4 (id 4)"],
         ["1", "questions have answers and are marked is_impossible, and the mark counts: question 5 (id 5)"],
@@ -90,9 +90,9 @@ def test_named_columns_are_taken_and_missing_ones_refused(tmp_path: Path) -> Non
     path = _lines(tmp_path / "q.jsonl", {"a": "What?", "b": CONTEXT, "c": {"text": ["boat"], "answer_start": [8]}})
     table = read_questions(path, TableConfig(text="a", pair="b", label="c"))
     assert table.rows[0].key == ("What?", CONTEXT)
-    with pytest.raises(InputError, match="--pair must be one of the file's columns: a, b, c.*contexts"):
+    with pytest.raises(InputError, match=r"--pair must be one of the file's columns: a, b, c.*contexts"):
         read_questions(path, TableConfig(text="a", pair="contexts", label="c"))
-    with pytest.raises(InputError, match="column that holds the answers must be known.*--label"):
+    with pytest.raises(InputError, match=r"column that holds the answers must be known.*--label"):
         read_questions(path, TableConfig(text="a", pair="b"))
 
 
@@ -100,7 +100,7 @@ def test_named_columns_are_taken_and_missing_ones_refused(tmp_path: Path) -> Non
 def test_a_blank_question_or_text_is_refused_or_left_out(tmp_path: Path, question: str | None, context: str) -> None:
     good = {"question": "What?", "context": CONTEXT, "answers": []}
     path = _lines(tmp_path / "q.jsonl", good, {"question": question, "context": context, "answers": []})
-    with pytest.raises(InputError, match="1 blank.*line 2"):
+    with pytest.raises(InputError, match=r"1 blank.*line 2"):
         read_questions(path)
     table = read_questions(path, TableConfig(blank_rows="skip"))
     assert len(table.rows) == 1

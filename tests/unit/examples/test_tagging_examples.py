@@ -61,7 +61,7 @@ def test_words_without_pieces_shift_no_label(algorithm: str) -> None:
     carried = examples.targets[examples.words >= 0].tolist()
     assert examples.words[examples.words >= 0].tolist() == [0, 4]
     assert [ENTITY_LABELS[label] for label in carried] == ["B-PER", "B-LOC"]
-    assert examples.notes == ("3 words have nothing in them that the tokenizer sees, so nothing is learned from them",)
+    assert examples.notes == ("words in which the tokenizer sees nothing, so that nothing is learned from them: 3",)
 
 
 def test_a_long_sentence_has_every_word_labelled_exactly_once() -> None:
@@ -107,7 +107,7 @@ def test_a_word_longer_than_a_window_is_seen_by_its_beginning_and_said() -> None
     examples = tagged_examples([one], _ids([one]), tokenizer, max_length=16)
     assert examples.words[examples.words >= 0].tolist() == [0, 1]
     assert examples.lengths.max() <= 16
-    assert examples.notes == ("1 sentences have a word of more than 16 tokens, whose beginning is seen",)
+    assert examples.notes == ("sentences with a word too long for 16 tokens, of which the beginning is seen: 1",)
 
 
 def test_special_tokens_that_stand_in_the_text_are_words() -> None:

@@ -267,6 +267,17 @@ def test_thresholds_of_labels_that_are_no_more_are_left_behind(tmp_path: Path, t
     assert (heads.task, heads.labels, heads.thresholds) == ("multilabel", ("a", "b"), ())
 
 
+def test_a_regression_whose_outputs_are_still_to_be_scaled_is_not_written_under_a_class_that_scales_nothing(
+    tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    model = written(tmp_path, "bert", task_heads("bert", "regress", value_scale=(20.0, 5.0)), tokenizer)
+    assert read_config(tmp_path)["architectures"] == ["BertModel"]
+    read = read_model(tmp_path)
+    assert read.notes == ()
+    assert read.model.config == model.config
+    assert_equal_models(read.model, model)
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_of_an_elmo_lies_apart(task: str, tmp_path: Path, tokenizer: Tokenizer) -> None:
     heads = HeadsConfig.parse(

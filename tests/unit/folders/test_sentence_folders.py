@@ -163,9 +163,14 @@ def test_what_nothing_here_computes_is_refused_and_the_encoder_still_opens(
 def test_lowering_capitals_is_refused_where_the_tokenizer_keeps_them(tmp_path: Path, tokenizer: Tokenizer) -> None:
     folder = _embedder(tmp_path, tokenizer)
     _change(folder, "sentence_bert_config.json", {"do_lower_case": True})
-    refuse_foreign_modules(folder, train_tokenizer(lambda: ["Aa"], TokenizerConfig(lowercase=True)))
+    texts = ["the Cat saw a Dog"] * 3
+    kept, lowered = (
+        train_tokenizer(lambda: texts, TokenizerConfig(vocab_size=24, lowercase=lowercase))
+        for lowercase in (False, True)
+    )
+    refuse_foreign_modules(folder, lowered)
     with pytest.raises(InputError, match="do_lower_case"):
-        refuse_foreign_modules(folder, train_tokenizer(lambda: ["Aa"], TokenizerConfig(lowercase=False)))
+        refuse_foreign_modules(folder, kept)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_damaged_files_are_told(tmp_path: Path, tokenizer: Tokenizer, name: str,
 def test_a_missing_pooling_is_told(tmp_path: Path, tokenizer: Tokenizer) -> None:
     folder = _embedder(tmp_path, tokenizer)
     (folder / "1_Pooling" / "config.json").unlink()
-    with pytest.raises(InputError, match="must hold what its modules.json names"):
+    with pytest.raises(InputError, match=r"must hold what its modules\.json names"):
         read_model(folder)
 
 

@@ -129,7 +129,9 @@ def test_a_model_that_reads_windows_for_another_task_cuts_here() -> None:
 
 
 def test_any_encoder_embeds_by_the_mean_and_says_so() -> None:
-    plain = EmbedPredictor(made_model(made_tokenizer().vocab_size, positions=POSITIONS, spread=0.3), made_tokenizer(), CPU)
+    plain = EmbedPredictor(
+        made_model(made_tokenizer().vocab_size, positions=POSITIONS, spread=0.3), made_tokenizer(), CPU
+    )
     assert plain.vectors(["The old boat."]).shape == (1, SIZE)
     (note,) = plain.notes
     assert "not to embed" in note

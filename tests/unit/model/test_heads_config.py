@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from small_models import KINDS, encoder_config
 
+from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import HeadsConfig, ModelConfig
-from bertsmith.model.config import Config, has_labels, reads_pooler
+from bertsmith.model.config import has_labels, reads_pooler
 
 LABELS = ("b", "c", "a")
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from small_models import KINDS, encoder_config, small_model
 
+from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
 from bertsmith.model import (
     PRESETS,
@@ -19,7 +20,6 @@ from bertsmith.model import (
     new_model,
     preset,
 )
-from bertsmith.model.config import Config
 
 
 def refused(kind: type[Config], values: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def test_what_is_compared_of_an_answer(scorer: str, text: str, words: list[str])
 
 
 def test_an_unknown_scorer_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="mlqa-ar.*squad.*Did you mean mlqa-ar"):
+    with pytest.raises(InputError, match=r"mlqa-ar.*squad.*Did you mean mlqa-ar"):
         normalizer("mlqa-arabic")
 
 

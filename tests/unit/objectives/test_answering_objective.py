@@ -103,9 +103,7 @@ def test_one_step_moves_every_weight_that_is_used() -> None:
     model = made_answerer().train()
     before = weights_of(model)
     state = TrainState(model, new_optimizer(model, OptimizerConfig()))
-    train_step(
-        state, _loader().micro_batches(0), Answering(), device=CPU, learning_rate=1e-3, clip_norm=1.0, seed=0
-    )
+    train_step(state, _loader().micro_batches(0), Answering(), device=CPU, learning_rate=1e-3, clip_norm=1.0, seed=0)
     still = {name for name, weight in weights_of(model).items() if torch.equal(weight, before[name])}
     assert still == set()
 

@@ -14,6 +14,7 @@ from bertsmith.engine.device import Device
 from bertsmith.examples.embedding import embedding_examples
 from bertsmith.examples.embedding_tables import EmbedKind, EmbedRow
 from bertsmith.model import HeadsConfig, Model, ModelConfig, new_model
+from bertsmith.objectives.correlation import spearman
 from bertsmith.objectives.embedding import (
     TERM,
     InBatchNegatives,
@@ -23,7 +24,6 @@ from bertsmith.objectives.embedding import (
     ranking_loss,
     retrieval,
     sentence_vectors,
-    spearman,
     validation_loss,
 )
 from bertsmith.objectives.report import Objective

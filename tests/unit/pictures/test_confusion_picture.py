@@ -63,7 +63,9 @@ def test_many_classes_stay_readable(tmp_path: Path, size: int) -> None:
         assert height * 72 / size >= 6 * 1.2
 
 
-@pytest.mark.parametrize("name", ["\u0631\u064a\u0627\u0636\u0629", "a_very_long_name_of_a_class_that_never_ends_at_all"])
+@pytest.mark.parametrize(
+    "name", ["\u0631\u064a\u0627\u0636\u0629", "a_very_long_name_of_a_class_that_never_ends_at_all"]
+)
 def test_names_of_any_script_and_length_are_drawn(tmp_path: Path, name: str) -> None:
     _draw(tmp_path, [name, "b"], np.array([[1, 2], [3, 4]]))
     assert (tmp_path / FILES[0]).stat().st_size > 5_000

@@ -12,7 +12,7 @@ import pytest
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.arrow_files import is_dataset_folder
-from bertsmith.text.tables import table_rows, table_sha256
+from bertsmith.text.tables import about_rows, table_rows, table_sha256
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # It may warn of what its own dependencies do.
@@ -83,6 +83,7 @@ def test_a_data_set_in_several_files_comes_in_order(tmp_path: Path) -> None:
     made = datasets.Dataset.from_dict({"text": [f"text {number}" for number in range(1000)]})
     made.select(range(999, -1, -1)).save_to_disk(str(tmp_path / "rows"), num_shards=3)
     assert len(list((tmp_path / "rows").glob("*.arrow"))) == 3
+    assert about_rows(tmp_path / "rows") == 1000
     assert [row["text"] for row in _values(tmp_path / "rows")] == [f"text {number}" for number in range(999, -1, -1)]
 
 

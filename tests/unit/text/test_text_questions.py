@@ -92,7 +92,10 @@ def test_json_of_another_form_is_refused_with_the_place(tmp_path: Path, text: st
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({"answers": [{"text": "Ada", "answer_start": 0}, {"text": "ink", "answer_start": 9}]}, [("Ada", 0), ("ink", 9)]),
+        (
+            {"answers": [{"text": "Ada", "answer_start": 0}, {"text": "ink", "answer_start": 9}]},
+            [("Ada", 0), ("ink", 9)],
+        ),
         ({"answers": {"text": ["Ada", "ink"], "answer_start": [0, 9]}}, [("Ada", 0), ("ink", 9)]),
         ({"answers": {"text": "Ada", "answer_start": 4.0}}, [("Ada", 4)]),
         ({"answers": ["Ada", "ink"], "answer_start": [0, 9]}, [("Ada", 0), ("ink", 9)]),

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.tables import TableRow, table_rows
+from bertsmith.text.tables import TableRow, about_rows, table_rows
 
 
 def _file(folder: Path, name: str, content: str | bytes) -> Path:
@@ -142,3 +142,14 @@ def test_an_unknown_encoding_is_refused(tmp_path: Path, name: str, told: str) ->
 def test_bytes_that_are_not_of_the_encoding_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"from line 3 on no ascii"):
         _rows(_file(tmp_path, "a.txt", "one\ntwo\n" + "x" * 300_000 + "\xe9"), "ascii")
+
+
+def test_about_how_many_rows_there_are_is_told_without_reading_them(tmp_path: Path) -> None:
+    rows = [{"text": str(number)} for number in range(500)]
+    lines = "".join(f"{row['text']}\n" for row in rows)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet", row_group_size=64)
+    assert about_rows(tmp_path / "a.parquet") == 500
+    assert about_rows(_file(tmp_path, "a.txt", lines)) == 500
+    assert about_rows(_file(tmp_path, "a.csv", f"text\n{lines}")) == 500
+    assert about_rows(_file(tmp_path, "a.txt.gz", gzip.compress(lines.encode()))) is None
+    assert about_rows(_file(tmp_path, "a.json", "{}")) is None

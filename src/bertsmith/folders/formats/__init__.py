@@ -10,7 +10,8 @@ from bertsmith.folders.formats.format import CHOICE, Format, Names
 from bertsmith.folders.formats.modern import MODERN
 from bertsmith.folders.formats.roberta import ROBERTA
 from bertsmith.foundation.errors import InputError, near_match
-from bertsmith.model.config import Family, HeadsConfig, ModelConfig
+from bertsmith.model.config import HeadsConfig, ModelConfig
+from bertsmith.model.encoder_config import Family
 
 __all__ = ["FORMATS", "Format", "Names", "format_of", "named_format", "published_class"]
 
@@ -60,6 +61,9 @@ def published_class(config: ModelConfig) -> str | None:
     """The Hugging Face class that computes what this model computes; None where there is no such class."""
     heads, own = config.heads, named_format(config)
     if heads.masked_language_model and (heads.mlm_head, heads.mlm_head_input) != ("transform", "last"):
+        return None
+    if heads.value_scale is not None:
+        # Its output becomes a value only when it is scaled, which no class does.
         return None
     reads_mean = heads.task_head == "classifier" and heads.classifier_input == "mean"
     if reads_mean and config.encoder.family != "modern":

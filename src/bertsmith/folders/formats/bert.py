@@ -16,7 +16,8 @@ from bertsmith.folders.formats.format import (
     with_kinds,
 )
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import EncoderConfig, ModelConfig, TaskName
+from bertsmith.model.config import ModelConfig, TaskName
+from bertsmith.model.encoder_config import EncoderConfig
 
 SIZES = {
     name: name

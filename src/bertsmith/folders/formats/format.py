@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import Activation, Family, ModelConfig, TaskName
+from bertsmith.model.config import ModelConfig, TaskName
+from bertsmith.model.encoder_config import Activation, Family
 
 Names = dict[str, tuple[str, ...]]
 """``ours -> (theirs, ...)``: where several of theirs stand, they are the parts of ours, one below the other."""

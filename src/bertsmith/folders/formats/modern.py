@@ -13,7 +13,8 @@ from bertsmith.folders.formats.format import (
     under,
 )
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import ModelConfig, RotaryConfig
+from bertsmith.model.config import ModelConfig
+from bertsmith.model.encoder_config import RotaryConfig
 
 _SIZES = {
     "vocab_size": "vocab_size",

@@ -22,6 +22,7 @@ from bertsmith.inference.running import TokenWindow
 from bertsmith.inference.token_scores import perplexity, token_log_probabilities
 from bertsmith.model.heads import Model
 from bertsmith.recipes.comparison.task import DownstreamTask
+from bertsmith.tokenization.readable import readable_tokens
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.layer_probe import probe_layers
 
@@ -98,7 +99,7 @@ def measure_direction(subject: Subject) -> dict[str, Any]:
 
     whole = moved()
     values: dict[str, Any] = {
-        "tokens": subject.tokenizer.tokens(token_ids[1:-1]),
+        "tokens": _readable(subject.tokenizer, token_ids[1:-1]),
         "moved": np.round(whole, 5).tolist(),
         **reach(whole),
     }
@@ -107,6 +108,17 @@ def measure_direction(subject: Subject) -> dict[str, Any]:
         values["forward_half"] = reach(moved(slice(width)))
         values["backward_half"] = reach(moved(slice(width, None)))
     return values
+
+
+def _readable(tokenizer: Tokenizer, token_ids: Int[np.ndarray, " tokens"]) -> list[str]:
+    """Tokens as people read them; as the vocabulary has them where their text gives others, as an unknown one does."""
+    text = tokenizer.decode(token_ids)
+    encoding = tokenizer.encode(text)
+    is_text = encoding.sequence_ids == 0
+    if not np.array_equal(encoding.token_ids[is_text], token_ids):
+        return tokenizer.tokens(token_ids)
+    tokens = readable_tokens(tokenizer, encoding, text)
+    return [token for token, stands in zip(tokens, is_text, strict=True) if stands]
 
 
 def _sentence(subject: Subject) -> Int[np.ndarray, " tokens"]:

@@ -272,7 +272,7 @@ def _draw(values: dict[str, Any], folder: Path, notify: Notify) -> None:
         )
         for model in (values["models"][kind] for kind in KINDS)
     ]
-    draw_comparison(models, folder, commonest_share=values["task"]["commonest_share"])
+    draw_comparison(models, folder, commonest_share=values["task"]["commonest_share"], notify=notify)
 
 
 def _points(curve: list[list[float | int]]) -> list[tuple[float, float]]:

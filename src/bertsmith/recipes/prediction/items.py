@@ -25,7 +25,7 @@ from bertsmith.recipes.prediction.rows import ItemRow, held_together
 from bertsmith.text.arrow_files import is_dataset_folder
 from bertsmith.text.sources import file_kind
 from bertsmith.text.streams import STREAM, Stream, stream_rows
-from bertsmith.text.tables import PLAIN_COLUMN, TableRow
+from bertsmith.text.tables import PLAIN_COLUMN, TableRow, about_rows
 from bertsmith.text.tagged import TaggedSentence
 
 _NAMES: dict[str, OptionNames] = {
@@ -58,6 +58,8 @@ class Input:
     """Rows that are held together."""
     can_wait: bool
     """Whether later rows may be read before earlier ones are answered: not so where somebody types them."""
+    about_rows: int | None
+    """About how many rows there are; None where that is not known."""
 
 
 def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, given: Given = Given()) -> Input:
@@ -77,7 +79,9 @@ def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, gi
     if not path.is_file() and not is_dataset_folder(path):
         raise InputError("--input must name a file, or be - for standard input", path, "Check the path.")
     columns, rows = _opened(task, path, config, given)
-    return Input(columns, held_together(rows), can_wait=True)
+    # Of sentences with a word a line, and of questions in one document, the lines say nothing.
+    counted = task != "tag" or _is_text_table(path, config)
+    return Input(columns, held_together(rows), can_wait=True, about_rows=about_rows(path) if counted else None)
 
 
 def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: Given = Given()) -> Input:
@@ -96,7 +100,7 @@ def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: G
     columns, make = _of_stream(task, given)
     lines = stream_rows(stream, encoding, objects=columns != PLAIN_COLUMN)
     parts = (part for rows in lines for part in held_together(_item_rows(rows, make)))
-    return Input(columns, parts, can_wait=False)
+    return Input(columns, parts, can_wait=False, about_rows=None)
 
 
 def _opened(task: str, path: Path, config: TableConfig, given: Given) -> tuple[str, Iterator[ItemRow]]:
@@ -119,11 +123,16 @@ def _opened(task: str, path: Path, config: TableConfig, given: Given) -> tuple[s
     return str(columns), _item_rows(rows, _made_of_text(path, columns, options, given))
 
 
+def _is_text_table(path: Path, config: TableConfig) -> bool:
+    """Whether a file holds a text or a sentence a row, and not a word a line."""
+    kind = file_kind(path)
+    return is_table(path, config.encoding) or (kind.known and kind.layout == "plain")
+
+
 def _holds_words(path: Path, config: TableConfig) -> bool:
     """Whether a file holds words that are parted already: lists of them, or one a line."""
     if not is_table(path, config.encoding):
-        kind = file_kind(path)
-        return not (kind.known and kind.layout == "plain")
+        return not _is_text_table(path, config)
     sample = list(islice(open_rows(path, config, _TEXT_NAMES), SAMPLE_ROWS))
     cells = (row.values.items() for row in sample)
     return any(read_list(value) is not None for row in cells for name, value in row if config.text in (None, name))

@@ -16,7 +16,7 @@ from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.pretraining import document_sentences
 from bertsmith.foundation.errors import InputError
-from bertsmith.model.config import EncoderConfig
+from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.bidirectional_lstm import BidirectionalLanguageModel
 from bertsmith.objectives.causal import CausalLanguageModel

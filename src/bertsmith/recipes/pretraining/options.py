@@ -7,7 +7,7 @@ from pydantic import Field
 from bertsmith.corpus.config import CorpusConfig
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.foundation.config import Config
-from bertsmith.model.config import Activation, Count, Dropout
+from bertsmith.model.encoder_config import Activation, Count, Dropout
 from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.text.documents import TextConfig
 from bertsmith.tokenization.config import TokenizerConfig

@@ -1,6 +1,6 @@
 """Settings that a run takes from where its model starts, unless a person sets them."""
 
-from bertsmith.model.config import Family
+from bertsmith.model.encoder_config import Family
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_encoder import is_model_folder, known_encoder
 from bertsmith.recipes.text_sources import is_corpus

@@ -24,8 +24,8 @@ from bertsmith.recipes.pretraining.vocabulary import words_beyond
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _HEAD_SETTINGS = ("mlm_head", "mlm_head_input", "tie_embeddings")
-_LEFT_OUT = {"next_sentence": "next sentence", "sentence_order": "sentence order", "classifier": "the classifier"}
-"""Heads that an adaptation may leave behind, as they are told."""
+_LEFT_OUT = {"next_sentence": "next sentence", "sentence_order": "sentence order"}
+"""Heads of pre-training that an adaptation may leave behind, as they are told."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,8 @@ def _continued(
         notes.append(f"not in that folder, so begun anew: {', '.join(fresh)}")
     lost = {name for name, _ in source.named_children()} - {name for name, _ in model.named_children()}
     left_out = [told for name, told in _LEFT_OUT.items() if name in lost]
+    if source.config.heads.task_head in lost:
+        left_out.append(f"the head of the task {source.config.heads.task}")
     if left_out:
         notes.append(f"in that folder, but not part of --objective {objective}, so left out: {', '.join(left_out)}")
     if model.pooler is not None and "pooler" not in fresh and not (model.next_sentence or model.sentence_order):

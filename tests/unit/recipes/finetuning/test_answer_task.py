@@ -21,6 +21,7 @@ from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.task import Task, TaskRows
 from bertsmith.recipes.finetuning.tasks.answer import Answer
 from bertsmith.recipes.results import Run
+from bertsmith.text.questions import GoldAnswer
 from made_corpora import made_tokenizer
 from made_questions import asked, made_answerer, made_questions, squad, write_squad
 from made_tasks import made_encoder
@@ -90,7 +91,7 @@ def test_it_is_a_task_whose_scores_depend_on_whether_all_can_be_answered(tmp_pat
 
 def test_questions_without_any_answer_are_refused(tmp_path: Path) -> None:
     rows = _read(tmp_path, squad((CONTEXT, [asked("Who?"), asked("Who sailed?", ("ship", 3))])))
-    with pytest.raises(InputError, match="must have an answer that stands in its text.*none of 2"):
+    with pytest.raises(InputError, match=r"must have an answer that stands in its text.*none of 2"):
         TASK.labels(rows)
     assert TASK.labels(_read(tmp_path, MIXED)) == ()
 
@@ -127,8 +128,9 @@ def test_a_lost_answer_still_counts_as_right_and_is_not_in_the_loss(tmp_path: Pa
     examples = _examples(rows, heads)
     outputs = np.zeros((len(examples.token_ids), 2), np.float32)
     for row, answer in ((0, "bridge"), (1, "old boat")):
+        at = CONTEXT.index(answer)
         windows, start = examples.windows[row], int(examples.sequence_starts[row])
-        span = windows.context.tokens_of(rows.items[1].answers[0].__class__(answer, at := CONTEXT.index(answer), at + len(answer)))
+        span = windows.context.tokens_of(GoldAnswer(answer, at, at + len(answer)))
         assert span is not None
         outputs[start + windows.parts[0].place + span[0], 0] = 30.0
         outputs[start + windows.parts[0].place + span[1], 1] = 30.0

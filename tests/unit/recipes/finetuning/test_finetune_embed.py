@@ -188,7 +188,7 @@ def test_settings_of_embeddings_belong_to_the_task(work: Path) -> None:
     values = {"train": "a.csv", "model": "b", "embed": {"pooling": "max"}}
     with pytest.raises(InputError, match="embed belongs to task embed alone, and task is classify"):
         FinetuneConfig.parse(values, where="a test")
-    with pytest.raises(InputError, match="embed.pooling"):
+    with pytest.raises(InputError, match=r"embed\.pooling"):
         FinetuneConfig.parse(values | {"task": "embed", "embed": {"pooling": "median"}}, where="a test")
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 from finetune_parts import COUNTS, config_of, fill_work
 
@@ -43,6 +44,47 @@ def test_a_label_only_in_validation_is_named_before_training(work: Path, tmp_pat
     with pytest.raises(InputError, match=r"“cold” in .*dev\.csv, line \d"):
         finetune_run(config_of(work, validation=str(path)), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (
+            [{"text": "rain at sea", "label": "dry"}, {"text": "rain at sea", "label": "wet"}],
+            "must have the same label",
+        ),
+        ([{"text": "rain at sea", "label": "wet"}] * 12, "no validation row may have the texts of a training row"),
+        ([{"text": " ", "label": "wet"}], "1 blank in"),
+    ],
+)
+def test_a_strict_run_refuses_faulty_rows_with_their_places(
+    work: Path, tmp_path: Path, rows: list[dict[str, str]], told: str
+) -> None:
+    path = write_rows(tmp_path / "train.csv", [*made_rows(COUNTS), *rows])
+    data = {"blank_rows": "skip"}
+    with pytest.raises(InputError, match=rf"{told}.*line 10\d"):
+        finetune_run(config_of(work, train=str(path), data=data | {"strict": True}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    notes: list[str] = []
+    finetune_run(config_of(work, train=str(path), data=data), tmp_path / "out", notify=notes.append)
+    said = ("different labels in other rows", "stand in the training rows too", "rows left out, blank")
+    assert any(part in note for note in notes for part in said)
+
+
+def test_rows_of_a_saved_data_set_are_trained_on_by_the_names_of_their_classes(work: Path, tmp_path: Path) -> None:
+    rows = made_rows(COUNTS)
+    names = sorted({row["label"] for row in rows})
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=names)})
+    made = datasets.Dataset.from_list(rows, features=features)
+    datasets.DatasetDict({"train": made, "validation": made.select(range(20))}).save_to_disk(str(tmp_path / "rows"))
+    with pytest.raises(InputError, match=r"with train, validation\. For example: .*rows/train\."):
+        finetune_run(config_of(work, train=str(tmp_path / "rows")), tmp_path / "out")
+    with pytest.raises(InputError, match="a folder that holds no saved data set"):
+        finetune_run(config_of(work, train=str(tmp_path)), tmp_path / "out")
+    parts = {"train": str(tmp_path / "rows" / "train"), "validation": str(tmp_path / "rows" / "validation")}
+    run = finetune_run(config_of(work, **parts), tmp_path / "out")
+    assert run.evaluation["labels"] == names
+    assert run.evaluation["rows"] == 20
 
 
 def test_no_restart_costs_a_run_of_another_kind(work: Path, tmp_path: Path) -> None:

@@ -62,6 +62,15 @@ def test_line_ends_of_texts_in_which_places_are_told_are_left_as_they_are(tmp_pa
     assert _items("classify", path, TableConfig(text="text")) == ["one\ntwo"]
 
 
+def test_about_how_many_rows_there_are_is_known_where_a_line_is_a_row(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "a.csv", [{"text": "one"}, {"text": "two"}])
+    for task in ("classify", "tag"):
+        assert file_input(task, path).about_rows == 2
+    words = tmp_path / "a.conll"
+    words.write_text("the O\nboat O\n")
+    assert file_input("tag", words).about_rows is None
+
+
 def test_questions_come_out_of_squad(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"data": [{"paragraphs": [{"context": "a text", "qas": [{"id": "1", "question": "who?"}]}]}]}')

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from task_predictors import TASKS, as_rows, made_items, made_predictor
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction.items import file_input
 from bertsmith.recipes.prediction.outputs import refuse_unwritable, write_results
 from bertsmith.recipes.prediction.rows import RowResult, predict_rows
+from made_predictors import TASKS, as_rows, made_items, made_predictor
 from made_tasks import write_rows
 
 

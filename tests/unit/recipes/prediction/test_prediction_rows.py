@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from task_predictors import TASKS, as_rows, made_items, made_predictor
 
 from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.errors import InputError
@@ -16,6 +15,7 @@ from bertsmith.recipes.prediction import rows as rows_module
 from bertsmith.recipes.prediction.items import Given, file_input, stream_input
 from bertsmith.recipes.prediction.rows import ItemRow, RowResult, held_together, predict_rows
 from made_corpora import made_texts, made_tokenizer
+from made_predictors import TASKS, as_rows, made_items, made_predictor
 from made_tasks import write_rows
 
 
@@ -269,6 +269,12 @@ def test_a_very_long_text_is_read(tmp_path: Path, task: str, num_words: int) -> 
         assert text[values["start"] : values["end"]] == values["answer"] != ""
     else:
         assert values["cut"]
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if task != "embed"])
+def test_an_empty_list_is_refused(task: str) -> None:
+    with pytest.raises(InputError, match=r"There must be a .*\. Received: none"):
+        made_predictor(task)([])
 
 
 @pytest.mark.parametrize("task", ["classify", "answer"])

@@ -14,8 +14,9 @@ from bertsmith.recipes.pretraining.options import ModelChoice, PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.pretraining.start_model import StartModel, refuse_unfit_start, start_model
 from made_corpora import made_corpus, made_model, made_texts, made_tokenizer
+from made_heads import made_head
 from made_language_models import made_elmo
-from made_tasks import made_classifier, made_encoder
+from made_tasks import made_encoder
 
 TOKENIZER = made_tokenizer()
 WIDE: dict[str, Any] = {"mlm_head": "linear", "mlm_head_input": "all_layers"}
@@ -65,11 +66,14 @@ def test_another_task_over_pairs_has_the_pooler_and_its_own_head(tmp_path: Path)
     assert not any("left out" in note or "pooler" in note for note in _start(folder, "mlm+nsp").notes)
 
 
-def test_a_classifier_is_left_out_by_name(tmp_path: Path) -> None:
-    source = made_classifier(("dry", "wet"))
+@pytest.mark.parametrize(
+    ("task", "labels"), [("classify", ("dry", "wet")), ("tag", ("O", "PER")), ("answer", ()), ("regress", ())]
+)
+def test_the_head_of_a_task_is_left_out_by_name(task: str, labels: tuple[str, ...], tmp_path: Path) -> None:
+    source = made_head(task, labels=labels)
     found = _start(_written(tmp_path / "model", source), "mlm")
     assert torch.equal(_pooler(found.model), _pooler(source))
-    assert any("left out: the classifier" in note for note in found.notes)
+    assert any(f"left out: the head of the task {task}" in note for note in found.notes)
     assert any("begun anew: masked_language_model" in note for note in found.notes)
 
 

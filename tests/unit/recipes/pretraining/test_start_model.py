@@ -11,7 +11,8 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.model import Model, preset
 from bertsmith.model.build import num_parameters
 from bertsmith.model.like_size import elmo_of_like_size
-from bertsmith.recipes.finetuning.start_classifier import open_source, start_classifier
+from bertsmith.recipes.finetuning.start_model import open_source
+from bertsmith.recipes.finetuning.start_model import start_model as start_task_model
 from bertsmith.recipes.pretraining.options import ModelChoice
 from bertsmith.recipes.pretraining.start_model import refuse_unfit_start, start_model
 from made_corpora import made_tokenizer
@@ -75,7 +76,8 @@ def test_a_family_that_has_no_causal_form_is_refused_early(start: str) -> None:
 @pytest.mark.parametrize(("kind", "read"), [("bert", "first"), ("gpt", "mean"), ("elmo", "mean")])
 def test_a_classifier_reads_what_has_read_the_text(kind: str, read: str, tmp_path: Path) -> None:
     source = open_source(_written(kind, tmp_path / kind))
-    model, _ = start_classifier(source, ("no", "yes"), dropout=0.0, fresh_weights=False, seed=0)
+    task = {"task": "classify", "labels": ("no", "yes")}
+    model, _ = start_task_model(source, task, dropout=0.0, fresh_weights=False, seed=0)
     assert model.config.heads.classifier_input == read
 
 

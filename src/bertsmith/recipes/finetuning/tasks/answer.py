@@ -38,11 +38,12 @@ class Answer:
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """F1 first; where some questions have no answer, that of the best threshold, since validation decides it."""
-        found: dict[str, Better] = {"f1": "higher", "exact_match": "higher"}
+        shares = ["f1", "exact_match"]
         if _unanswerable(rows):
-            apart: dict[str, Better] = dict.fromkeys(("has_answer_exact", "has_answer_f1", "no_answer_exact"), "higher")
-            found = {"best_f1": "higher", **found, "best_exact": "higher", **apart}
-        return found | {"loss": "lower"}
+            shares = ["best_f1", *shares, "best_exact", "has_answer_f1", "has_answer_exact", "no_answer_exact"]
+        found: dict[str, Better] = dict.fromkeys(shares, "higher")
+        found["loss"] = "lower"
+        return found
 
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read SQuAD's JSON or a table of questions."""
@@ -183,14 +184,14 @@ def _worst_errors(
     wrong = np.flatnonzero(scores.exact == 0)
     worst = wrong[np.lexsort((-certain[wrong], scores.f1[wrong]))[:_MOST_ERRORS]]
     errors: list[dict[str, Any]] = []
-    for number in worst.tolist():
+    for number in map(int, worst):
         question = questions[number]
         errors.append(
             {
                 "place": question.place,
                 "text": question.question,
                 "pair": _around(question, found[number]),
-                "label": " / ".join(dict.fromkeys(golds[number])) or _NO_ANSWER,
+                "label": " / ".join(list(dict.fromkeys(golds[number]))) or _NO_ANSWER,
                 "predicted": given[number] or _NO_ANSWER,
                 "score": float(certain[number]),
             }

@@ -129,7 +129,7 @@ def _right(rows: TaskRows) -> Int[np.ndarray, " rows"]:
 
 
 def _worst_errors(
-    probabilities: Sequence[Float[np.ndarray, " choices"]], right: Int[np.ndarray, " rows"], rows: TaskRows
+    probabilities: Sequence[Float[np.ndarray, "..."]], right: Int[np.ndarray, " rows"], rows: TaskRows
 ) -> list[dict[str, Any]]:
     chosen = np.array([part.argmax() for part in probabilities], np.int64)
     certainty = np.array([part.max() for part in probabilities], np.float64)

@@ -16,6 +16,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
+from bertsmith.objectives.correlation import spearman
 from bertsmith.objectives.embedding import (
     EmbedConfig,
     InBatchNegatives,
@@ -24,7 +25,6 @@ from bertsmith.objectives.embedding import (
     pair_cosines,
     retrieval,
     sentence_vectors,
-    spearman,
     validation_loss,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig

@@ -23,6 +23,7 @@ from bertsmith.examples.multilabel import (
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
 from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.examples.windows import means_by_row
+from bertsmith.foundation.errors import InputError
 from bertsmith.inference.multilabel import MultilabelPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
@@ -41,6 +42,7 @@ from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _NO_LABEL = "no label"
+_TUNED = "tuned_"
 
 
 class MultilabelTask:
@@ -52,7 +54,7 @@ class MultilabelTask:
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """The loss first: while no score reaches a threshold, F1 tells nothing apart."""
         ways: dict[str, Better] = {"loss": "lower"}
-        for prefix in ("tuned_", ""):
+        for prefix in (_TUNED, ""):
             for name in ("micro_f1", "macro_f1", "subset_accuracy"):
                 ways[f"{prefix}{name}"] = "higher"
             ways[f"{prefix}hamming_loss"] = "lower"
@@ -89,7 +91,17 @@ class MultilabelTask:
         return label_set_notes(targets, labels) + label_notes(set_counts(targets, labels))
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
-        """A head with an output for each label."""
+        """A head with an output for each label.
+
+        Raises:
+            InputError: for a metric that is known at the end of a training alone.
+        """
+        if (config.training.metric or "").startswith(_TUNED):
+            raise InputError(
+                "training.metric must be a score of every validation, and thresholds are tuned at the end alone",
+                config.training.metric,
+                "Use loss, micro_f1, macro_f1 or label_ranking_average_precision.",
+            )
         return {"task": "multilabel", "labels": tuple(labels), "windows": config.long_texts == "windows"}
 
     def examples(
@@ -116,19 +128,19 @@ class MultilabelTask:
     def evaluation(
         self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
     ) -> dict[str, Any]:
-        """Scores, each label at its threshold, the thresholds, and the rows of whose wrong labels it is most certain.
+        """Scores, each label at its threshold, and the rows of whose wrong labels the model is the most certain.
 
-        As long as no thresholds are settled, those count as tuned that are the best for the rows themselves.
+        Thresholds are 0.5 until they are settled at the end of a training; scores at them come to the others then.
         """
         probabilities = label_probabilities(means_by_row(outputs, examples.rows))
         truth = _targets(rows, heads.labels) > 0
-        thresholds = heads.thresholds or tuned_thresholds(probabilities, truth)
-        given = given_labels(probabilities, thresholds)
+        given = given_labels(probabilities, heads.thresholds)
+        settled = dict(zip(heads.labels, heads.thresholds, strict=True)) if heads.thresholds else None
         return {
             "rows": len(rows.items),
-            **multilabel_scores(probabilities, truth, thresholds),
+            **multilabel_scores(probabilities, truth, heads.thresholds),
             "per_class": label_details(given, truth, heads.labels),
-            "thresholds": dict(zip(heads.labels, thresholds, strict=True)),
+            **({} if settled is None else {"thresholds": settled}),
             "worst_errors": _worst_errors(probabilities, given, truth, rows, heads.labels),
         }
 

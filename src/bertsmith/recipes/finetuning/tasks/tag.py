@@ -44,6 +44,7 @@ from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
 from bertsmith.text.tagged import TaggedSentence
 from bertsmith.tokenization.tokenizer import Tokenizer
 
+_ENTITY_SCORES = ("f1", "precision", "recall", "macro_f1", "macro_precision", "macro_recall", "strict_f1")
 _SHOWN_AROUND = 150
 """Characters of a sentence that are shown to each side of a wrong word."""
 
@@ -56,12 +57,9 @@ class Tag:
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """F1 of entities first, where labels write some, and else the accuracy of words."""
-        of_words: dict[str, Better] = {"accuracy": "higher"}
-        if scheme_of_labels(labels) is None:
-            return of_words | {"macro_f1": "higher", "loss": "lower"}
-        of_entities = ("f1", "precision", "recall", "macro_f1", "macro_precision", "macro_recall", "strict_f1")
-        found: dict[str, Better] = dict.fromkeys(of_entities, "higher")
-        return found | of_words | {"loss": "lower"}
+        of_words, of_entities = ("accuracy", "macro_f1"), (*_ENTITY_SCORES, "accuracy")
+        names = of_words if scheme_of_labels(labels) is None else of_entities
+        return {**dict.fromkeys(names, "higher"), "loss": "lower"}
 
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read sentences out of a file of columns or a table of lists."""
@@ -183,7 +181,7 @@ class _Words:
 
     def by_sentence(self, ids: Int[np.ndarray, " words"], labels: Sequence[str]) -> list[list[str]]:
         """Names of the labels of each sentence."""
-        return [[labels[number] for number in part] for part in np.split(ids, self.starts[1:-1])]
+        return [[labels[number] for number in part.tolist()] for part in np.split(ids, self.starts[1:-1])]
 
 
 def _worst_errors(words: _Words, sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,0 +1,89 @@
+"""An evaluation as files."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.recipes import evaluation_files
+from bertsmith.recipes.evaluation_files import refuse_unfit_folder, write_evaluation
+from bertsmith.recipes.results import Report
+
+ERROR = {"place": "line 4", "text": "a\tb\nc <i>", "label": "dry", "predicted": "wet", "score": 0.75}
+METRICS: dict[str, Any] = {
+    "rows": 5,
+    "accuracy": 0.6,
+    "loss": 0.5,
+    "per_class": {name: {"precision": 0.5, "recall": 0.5, "f1": 0.5, "rows": 2} for name in ("dry", "wet")},
+    "labels": ["dry", "wet"],
+    "confusion": [[2, 1], [1, 1]],
+    "worst_errors": [ERROR, ERROR | {"pair": "the second text"}],
+    "notes": ["columns of dev.csv: text “text”"],
+}
+
+
+def _report(**metrics: Any) -> Report:
+    return Report(Path("runs/my-classifier/model"), Path("dev.csv"), metrics)
+
+
+def _write(folder: Path, **metrics: Any) -> list[str]:
+    notices: list[str] = []
+    write_evaluation(folder, _report(**metrics), notify=notices.append)
+    return notices
+
+
+def test_all_that_was_found_stands_in_files(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "evaluation"
+    assert _write(out, **METRICS) == []
+    names = {path.name for path in out.iterdir()}
+    assert names == {"evaluation.json", "report.html", "confusion.png", "confusion.svg", "errors.tsv"}
+    found = json.loads((out / "evaluation.json").read_text(encoding="utf-8"))
+    assert found == {"folder": "runs/my-classifier/model", "source": "dev.csv"} | METRICS
+    with open(out / "errors.tsv", encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file, delimiter="\t")
+    assert (first["text"], first["pair"], first["score"]) == ("a\tb\nc <i>", "", "0.75")
+    assert second["pair"] == "the second text"
+
+
+def test_the_report_is_one_page_with_the_picture_in_it(tmp_path: Path) -> None:
+    _write(tmp_path, **METRICS)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for part in ("my-classifier", "dev.csv", "60.0%", "Each class", "<svg", "Worst errors", "a\tb\nc &lt;i&gt;"):
+        assert part in page
+    assert "<?xml" not in page
+    assert "<i>" not in page
+    assert 'src="http' not in page
+
+
+def test_a_task_without_classes_has_no_picture(tmp_path: Path) -> None:
+    _write(tmp_path, **METRICS)
+    # One that an earlier evaluation left would be that of something else.
+    _write(tmp_path, rows=5, pearson=0.4, worst_errors=[])
+    assert {path.name for path in tmp_path.iterdir()} == {"evaluation.json", "report.html", "errors.tsv"}
+    assert "0.400" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_evaluation_on_text_is_json_alone(tmp_path: Path) -> None:
+    _write(tmp_path, loss=2.5, perplexity=12.2)
+    assert [path.name for path in tmp_path.iterdir()] == ["evaluation.json"]
+
+
+def test_without_matplotlib_the_rest_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation_files, "can_draw", lambda: False)
+    (notice,) = _write(tmp_path, **METRICS)
+    assert "matplotlib is not installed" in notice
+    assert {path.name for path in tmp_path.iterdir()} == {"evaluation.json", "report.html", "errors.tsv"}
+    assert "true class" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["run.toml", "manifest.json", "config.json"])
+def test_no_run_or_model_is_written_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("kept")
+    with pytest.raises(InputError, match=f"which holds {name}"):
+        _write(tmp_path, **METRICS)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with pytest.raises(InputError, match="--out must be a folder"):
+        refuse_unfit_folder(tmp_path / name)
