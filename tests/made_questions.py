@@ -53,6 +53,26 @@ def made_questions(count: int, *, words: tuple[int, int] = (6, 30), none: float 
     return squad(*paragraphs)
 
 
+def made_sign_questions(count: int, *, seed: int = 0) -> dict[str, Any]:
+    """Questions whose answer is the one word of the text that is rain, snow or bread; a third of the texts has none.
+
+    Each text has a number, so that no two are equal.
+    """
+    stream = random.Random(seed)
+    signs = ("rain", "snow", "bread")
+    others = [word for word in WORDS if word not in signs]
+    paragraphs: list[tuple[str, list[dict[str, Any]]]] = []
+    for number in range(count):
+        before, behind = (" ".join(stream.choices(others, k=stream.randint(1, 12))) for _ in range(2))
+        if number % 3 == 0:
+            paragraphs.append((f"{before} {behind} {number}", [asked("wind", name=f"q{number}")]))
+        else:
+            sign = stream.choice(signs)
+            answer = (sign, len(before) + 1)
+            paragraphs.append((f"{before} {sign} {behind} {number}", [asked("wind", answer, name=f"q{number}")]))
+    return squad(*paragraphs)
+
+
 def made_answerer(
     head: AnsweringHead | None = None, *, positions: int = 64, algorithm: str = "wordpiece", spread: float = 0.3
 ) -> Model:

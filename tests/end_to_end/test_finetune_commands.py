@@ -125,6 +125,20 @@ def test_evaluate_scores_a_classifier_on_rows(trained: tuple[Path, Outcome], com
     assert sum(map(sum, found["confusion"])) == 100
 
 
+def test_evaluate_writes_a_report_a_picture_and_the_worst_errors(
+    trained: tuple[Path, Outcome], command: Command, table: Path, tmp_path: Path
+) -> None:
+    outcome = command("evaluate", trained[0], table, "--out", tmp_path / "found", "--json", *CPU)
+    assert outcome.code == 0, outcome.err
+    assert f"written: {tmp_path / 'found'}" in outcome.err
+    names = {"evaluation.json", "report.html", "confusion.png", "confusion.svg", "errors.tsv"}
+    assert {path.name for path in (tmp_path / "found").iterdir()} == names
+    assert json.loads((tmp_path / "found" / "evaluation.json").read_text(encoding="utf-8")) == outcome.objects[0]
+    before = sorted(trained[0].rglob("*"))
+    refused(command("evaluate", trained[0], table, "--out", trained[0]), "which holds run.toml")
+    assert sorted(trained[0].rglob("*")) == before
+
+
 def test_info_names_the_labels(trained: tuple[Path, Outcome], command: Command) -> None:
     (found,) = command("info", trained[0] / "model", "--json").objects
     assert found["labels"] == ["dry", "wet"]

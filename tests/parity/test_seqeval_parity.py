@@ -46,9 +46,11 @@ def _theirs(truth: list[list[str]], predicted: list[list[str]], **options: Any) 
 
 
 def _assert_equal(ours: dict[str, Any], counts: Any, theirs: dict[str, Any]) -> None:
-    for average, prefix in (("micro avg", ""), ("macro avg", "macro_")):
-        for name, other in (("precision", "precision"), ("recall", "recall"), ("f1", "f1-score")):
-            assert ours[f"{prefix}{name}"] == pytest.approx(theirs[average][other], abs=1e-12)
+    assert ours["f1"] == pytest.approx(theirs["micro avg"]["f1-score"], abs=1e-12)
+    assert ours["macro_f1"] == pytest.approx(theirs["macro avg"]["f1-score"], abs=1e-12)
+    for average in ("micro", "macro"):
+        for name in ("precision", "recall"):
+            assert ours[f"{average}_{name}"] == pytest.approx(theirs[f"{average} avg"][name], abs=1e-12)
     details = entity_details(counts)
     assert set(details) == {name for name in theirs if not name.endswith(" avg")}
     for name, one in details.items():

@@ -74,15 +74,12 @@ def evaluate(
     """
     from bertsmith.examples.task_tables import TableConfig
     from bertsmith.recipes.evaluate import evaluate_run
-    from bertsmith.recipes.evaluation_files import refuse_unfit_folder, write_evaluation
 
-    if out is not None:
-        refuse_unfit_folder(out)
     columns = {"text": text, "pair": pair, "label": label, "encoding": encoding}
     table = TableConfig.parse(columns, where="the options")
-    found = evaluate_run(folder, source, max_length=max_length, table=table, device=device, precision=precision)
+    runtime = {"device": device, "precision": precision}
+    found = evaluate_run(folder, source, max_length=max_length, table=table, **runtime, out=out, notify=note)
     if out is not None:
-        write_evaluation(out, found, notify=note)
         note(f"written: {out}")
     metrics, opened = dict(found.metrics), {"folder": str(found.folder), "source": str(found.source)}
     if as_json or "rows" not in metrics:

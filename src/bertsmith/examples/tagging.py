@@ -181,7 +181,9 @@ def tagged_examples(
     words = np.concatenate([window.words for _, window in found])
     notes: list[str] = []
     if num_cut:
-        notes.append(f"sentences with a word too long for {max_length} tokens, of which the beginning is seen: {num_cut:,}")
+        notes.append(
+            f"sentences with a word too long for {max_length} tokens, of which the beginning is seen: {num_cut:,}"
+        )
     if unseen := sum(len(sentence.words) for sentence in sentences) - int((words >= 0).sum()):
         notes.append(f"words in which the tokenizer sees nothing, so that nothing is learned from them: {unseen:,}")
     inherited = {one.name: getattr(joined, one.name) for one in fields(joined) if one.name != "notes"}

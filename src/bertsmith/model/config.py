@@ -71,6 +71,8 @@ class HeadsConfig(Config):
     """Multilabel: from which score on each label counts as given; none: 0.5 for all."""
     value_scale: tuple[float, float] | None = None
     """Regress, while it is trained: mean and spread that turn the head's output into a value. None: it is the value."""
+    value_spread: Annotated[float, Field(gt=0.0)] | None = None
+    """Regress, once it is trained: spread of the training values, in whose squares the loss is counted. None: 1."""
     answering: AnsweringHead | None = None
     """Answer: how it was trained; None where that is not known."""
     classifier_dropout: Rate = 0.1
@@ -113,8 +115,9 @@ class HeadsConfig(Config):
             raise ValueError("thresholds belong to task multilabel, and to it alone")
         if self.answering is not None and self.task != "answer":
             raise ValueError("answering belongs to task answer, and to it alone")
-        if self.value_scale is not None and self.task != "regress":
-            raise ValueError("value_scale belongs to task regress, and to it alone")
+        for name in ("value_scale", "value_spread"):
+            if getattr(self, name) is not None and self.task != "regress":
+                raise ValueError(f"{name} belongs to task regress, and to it alone")
         if self.value_scale is not None and not self.value_scale[1] > 0:
             raise ValueError(f"value_scale must have a spread above 0, and it is {self.value_scale[1]}")
         if self.thresholds and len(self.thresholds) != len(labels):

@@ -89,7 +89,7 @@ def regression_scores(
     Args:
         found: what the model says.
         truth: what is right.
-        spread: of the training values while a model is trained, so that its loss compares with that of its steps.
+        spread: of the training values, so that the loss compares with that of the training's steps.
 
     Returns:
         ``loss``, the mean squared error in spreads; ``mse``, in the values' own units; ``mae``, the mean distance;

@@ -132,8 +132,8 @@ def entity_scores(counts: dict[str, EntityCounts]) -> dict[str, float]:
     """Scores over all types.
 
     Returns:
-        ``precision``, ``recall`` and ``f1`` of all entities together, and ``macro_precision``, ``macro_recall`` and
-        ``macro_f1``, the means over the types that occur in the truth or were predicted; 0 without any.
+        ``f1``, ``micro_precision`` and ``micro_recall`` of all entities together; ``macro_f1``, ``macro_precision`` and
+        ``macro_recall``, the means over the types that occur in the truth or were predicted; 0 without any.
     """
     each = [one.scores for one in counts.values()]
     together = EntityCounts(
@@ -142,7 +142,8 @@ def entity_scores(counts: dict[str, EntityCounts]) -> dict[str, float]:
         sum(one.right for one in counts.values()),
     )
     means = {f"macro_{name}": float(np.mean([one[name] for one in each])) if each else 0.0 for name in together.scores}
-    return together.scores | means
+    micro = together.scores
+    return {"f1": micro["f1"], "micro_precision": micro["precision"], "micro_recall": micro["recall"], **means}
 
 
 def entity_details(counts: dict[str, EntityCounts]) -> dict[str, dict[str, Any]]:

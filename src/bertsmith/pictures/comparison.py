@@ -65,7 +65,7 @@ def draw_comparison(
     from matplotlib import rc_context
 
     chain = font_chain([text for model in models for text in (model.name, *token_labels(model.tokens), *model.scores)])
-    settings = {
+    settings: dict[Any, Any] = {
         "font.family": list(chain.families),
         "font.size": 11,
         # Text stays text, which can be searched and read aloud.

@@ -121,5 +121,6 @@ def _rendered(figure: Any, kind: str) -> bytes:
         # What no font has is told in words; versions of matplotlib before 3.11 cannot join the letters of Arabic.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
-        figure.savefig(buffer, format=kind, dpi=_DPI, metadata={"Date": None} if kind == "svg" else None)
+        metadata = {"Date": None} if kind == "svg" else None
+        figure.savefig(buffer, format=kind, dpi=_DPI, metadata=metadata, bbox_inches="tight", pad_inches=0.15)
     return buffer.getvalue()

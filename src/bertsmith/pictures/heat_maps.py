@@ -90,6 +90,10 @@ class Sheet:
         room = self.side / len(self.labels) * _POINTS_PER_INCH
         return max(1, math.ceil(self.points * _LINE_SPACING / room))
 
+    @property
+    def _named(self) -> str:
+        return f" (one token in {self.step} is named)" if self.step > 1 else ""
+
     def figure(self) -> Any:
         """The sheet as a figure of matplotlib, in the fonts that are set where it is called."""
         from matplotlib.colors import Normalize
@@ -113,7 +117,7 @@ class Sheet:
         figure.colorbar(image, cax=bar).ax.tick_params(labelsize=_NOTE_POINTS)
         bar.set_ylabel("attention weight; each row sums to 1", fontsize=_NOTE_POINTS)
         if self.is_grid:
-            figure.text(0.0, 1 + 0.4 / height, self.title, fontsize=_TITLE_POINTS)
+            figure.text(0.0, 1 + 0.4 / height, f"{self.title}{self._named}".strip(), fontsize=_TITLE_POINTS)
         else:
             self._explain(figure.axes[0])
         return figure
@@ -135,7 +139,6 @@ class Sheet:
                 line(self.border - 0.5, color=_BORDER_COLOR, linewidth=0.7 if self.is_grid else 1.2)
 
     def _explain(self, axes: Any) -> None:
-        named = f" (one in {self.step} is named)" if self.step > 1 else ""
         axes.set_title(self.title, fontsize=_TITLE_POINTS)
         axes.set_ylabel("token that looks", fontsize=_LETTER_POINTS)
-        axes.set_xlabel(f"token that is looked at{named}", fontsize=_LETTER_POINTS)
+        axes.set_xlabel(f"token that is looked at{self._named}", fontsize=_LETTER_POINTS)

@@ -1,8 +1,10 @@
 """Evaluating a model on what it was trained to do: a language model on text, a fine-tuned one on rows of its task."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from bertsmith.examples.task_tables import TableConfig
+from bertsmith.recipes.evaluation_files import refuse_unfit_folder, write_evaluation
 from bertsmith.recipes.finetuning.evaluate import evaluate_task
 from bertsmith.recipes.predict import model_folder_of, open_model
 from bertsmith.recipes.pretraining.evaluate import evaluate_language_model
@@ -19,6 +21,8 @@ def evaluate_run(
     table: TableConfig = TableConfig(),
     device: str = "auto",
     precision: str = "auto",
+    out: str | Path | None = None,
+    notify: Callable[[str], None] = lambda message: None,
 ) -> Report:
     """Evaluate what a model does.
 
@@ -36,13 +40,22 @@ def evaluate_run(
         table: how a file of labelled rows is read.
         device: where it runs.
         precision: ``auto``, ``fp32`` or ``bf16``.
+        out: a folder into which what was found is written, as `write_evaluation` does it.
+        notify: is told in a line what of that could not be drawn.
 
     Raises:
-        InputError: if the model has no head to evaluate, the text cannot be read, or a label is unknown to the model.
+        InputError: if the model has no head to evaluate, the text cannot be read, a label is unknown to the model, or
+            `out` holds something else.
     """
+    if out is not None:
+        refuse_unfit_folder(Path(out))
     path = model_folder_of(folder)
     opened = open_model(path, device=device, precision=precision)
     model, _, _ = opened
     if model.config.heads.task is not None:
-        return evaluate_task(path, source, opened, max_length=max_length, table=table)
-    return evaluate_language_model(path, source, opened, max_length=max_length, text=text)
+        found = evaluate_task(path, source, opened, max_length=max_length, table=table)
+    else:
+        found = evaluate_language_model(path, source, opened, max_length=max_length, text=text)
+    if out is not None:
+        write_evaluation(Path(out), found, notify=notify)
+    return found

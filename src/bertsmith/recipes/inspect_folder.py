@@ -73,7 +73,7 @@ def info(folder: str | Path) -> dict[str, Any]:
 
 def _model_info(path: Path) -> dict[str, Any]:
     values = read_config(path)
-    read = read_model(path)
+    read = read_model(path, weights=False)
     encoder, heads = read.model.config.encoder, read.model.config.heads
     parameters = num_parameters(read.model)
     own = [

@@ -31,8 +31,8 @@ from bertsmith.training.stopping import StopRequest
 _MOST_SKIPPED_UPDATES = 20
 
 
-def _loss(metrics: dict[str, float]) -> float:
-    return metrics["loss"]
+def _loss(metrics: dict[str, float]) -> tuple[float, ...]:
+    return (metrics["loss"],)
 
 
 @dataclass
@@ -44,8 +44,8 @@ class Bookkeeping:
     """Time that training has taken, over all sessions."""
     interval: dict[str, tuple[float, int]] = field(default_factory=dict)
     """Sum and count of each loss term since the last progress event."""
-    validations: dict[int, float] = field(default_factory=dict)
-    """By step, how bad a validation was: its loss, or another score, whose sign is turned where higher is better."""
+    validations: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    """By step, how bad a validation was: what counts first, then what decides among equals. Lower is better."""
     skipped_updates: int = 0
     """Steps in a row whose gradient was not finite."""
 
@@ -55,7 +55,7 @@ class Bookkeeping:
             "budget": self.budget.to_json(),
             "elapsed_seconds": self.elapsed_seconds,
             "interval": {name: list(value) for name, value in self.interval.items()},
-            "validations": {str(step): loss for step, loss in self.validations.items()},
+            "validations": {str(step): list(badness) for step, badness in self.validations.items()},
             "skipped_updates": self.skipped_updates,
         }
 
@@ -66,7 +66,7 @@ class Bookkeeping:
             StepBudget.from_json(values["budget"]),
             values["elapsed_seconds"],
             {name: (total, count) for name, (total, count) in values["interval"].items()},
-            {int(step): loss for step, loss in values["validations"].items()},
+            {int(step): tuple(badness) for step, badness in values["validations"].items()},
             values["skipped_updates"],
         )
 
@@ -100,8 +100,9 @@ class TrainingLoop:
     """Completions by the model as it is, as lines to show; None where there is nothing to sample."""
     observers: Sequence[Observer]
     stop: StopRequest
-    badness: Callable[[dict[str, float]], float] = _loss
-    """How bad the scores of a validation are; the least bad one is the best."""
+    badness: Callable[[dict[str, float]], tuple[float, ...]] = _loss
+    """How bad the scores of a validation are, what counts first before what decides among equals; the least bad one is
+    the best."""
     patience: int | None = None
     """Validations in a row without a better one after which training ends; None: only at the last step."""
 

@@ -134,7 +134,10 @@ def test_broken_labels_are_counted_and_refused_only_where_strict(tmp_path: Path)
         "labels that are none of an entity and count as O: 1, the first in line 6: OO of “X”",
         "labels that break BIO and are read leniently: 2, the first in line 5: I-LOC of “Oslo”",
     )
-    with pytest.raises(InputError, match=r"Labels must be written as BIO has.*1 that are none of an entity, .*a\.conll, line 6: OO.*--strict"):
+    with pytest.raises(
+        InputError,
+        match=r"Labels must be written as BIO has.*1 that are none of an entity, .*a\.conll, line 6: OO.*--strict",
+    ):
         read_tagged(path, TableConfig(strict=True))
     sound = _text(tmp_path / "b.conll", "Ann B-PER\nLee I-PER\n")
     assert read_tagged(sound, TableConfig(strict=True)).notes == ()

@@ -1,5 +1,7 @@
 """Regression: the loss, the scale, the scores."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,8 @@ from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.task_examples import text_examples
-from bertsmith.model import Model
+from bertsmith.foundation.errors import InputError
+from bertsmith.model import HeadsConfig, Model
 from bertsmith.objectives.correlation import pearson, spearman
 from bertsmith.objectives.regression import (
     TERM,
@@ -98,6 +101,20 @@ def test_the_scale_can_be_written_into_the_head_and_taken_out_again() -> None:
     assert _values(model) == pytest.approx(values, rel=1e-5, abs=1e-4)
     changed = {name for name, weight in weights_of(model).items() if not torch.equal(weight, before[name])}
     assert changed == {"classifier.output.weight", "classifier.output.bias"}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"task": "choose", "value_scale": (0.0, 1.0)}, "value_scale belongs to task regress"),
+        ({"task": "choose", "value_spread": 1.0}, "value_spread belongs to task regress"),
+        ({"task": "regress", "value_scale": (1.0, 0.0)}, "must have a spread above 0"),
+        ({"task": "regress", "value_spread": 0.0}, "value_spread"),
+    ],
+)
+def test_a_scale_that_cannot_be_is_refused(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        HeadsConfig.parse(values, where="a test")
 
 
 def test_the_head_is_exact_where_the_encoder_runs_in_half_precision() -> None:

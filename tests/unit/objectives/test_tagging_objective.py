@@ -125,7 +125,7 @@ def test_entities_are_counted_by_all_their_words_and_their_type() -> None:
     counts = count_entities(truth, predicted)
     assert counts == {"LOC": EntityCounts(2, 1, 0), "PER": EntityCounts(1, 2, 1)}
     scores = entity_scores(counts)
-    assert scores["precision"] == scores["recall"] == scores["f1"] == pytest.approx(1 / 3)
+    assert scores["micro_precision"] == scores["micro_recall"] == scores["f1"] == pytest.approx(1 / 3)
     assert scores["macro_precision"] == pytest.approx((0 + 1 / 2) / 2)
     assert scores["macro_recall"] == pytest.approx((0 + 1) / 2)
     assert scores["macro_f1"] == pytest.approx((0 + 2 / 3) / 2)
@@ -145,7 +145,7 @@ def test_strictly_an_entity_must_be_written_properly() -> None:
 
 def test_scores_are_zero_where_there_is_nothing() -> None:
     assert entity_scores(count_entities([["O"]], [["O"]])) == dict.fromkeys(
-        ("precision", "recall", "f1", "macro_precision", "macro_recall", "macro_f1"), 0.0
+        ("f1", "micro_precision", "micro_recall", "macro_f1", "macro_precision", "macro_recall"), 0.0
     )
     assert EntityCounts(0, 2, 0).scores == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 

@@ -145,10 +145,18 @@ def test_as_many_tokens_are_named_as_have_room(count: int, step: int) -> None:
     for texts in (axes.get_xticklabels(), axes.get_yticklabels()):
         assert [text.get_text() for text in texts] == list(labels[::step])
     assert axes.get_xticks().tolist() == list(range(0, count, step))
-    note = f"(one in {step} is named)"
+    note = f"(one token in {step} is named)"
     assert (note in axes.get_xlabel()) == (step > 1)
     room = sheet.side * 72 / len(axes.get_yticklabels())
     assert room >= axes.get_yticklabels()[0].get_fontsize()
+
+
+def test_a_grid_says_too_that_not_all_are_named() -> None:
+    for count, note in ((8, ""), (139, "(one token in 5 is named)")):
+        labels = tuple(f"token{number}" for number in range(count))
+        panels = tuple(Panel(_weights(tokens=count), 0, column) for column in range(4))
+        (title,) = Sheet(panels, labels, "", None).figure().texts
+        assert title.get_text() == note
 
 
 def test_the_largest_text_is_drawn(tmp_path: Path) -> None:

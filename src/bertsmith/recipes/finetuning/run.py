@@ -268,17 +268,18 @@ def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Be
         chosen = next(iter(known))
     elif chosen not in known:
         raise unknown_name("training.metric", chosen, known)
-    better = config.training.direction or known[chosen]
+    better: Better = config.training.direction or known[chosen]
     return {chosen: better} | {name: way for name, way in known.items() if name != chosen}
 
 
-def _badness(metrics: dict[str, float], ways: dict[str, Better]) -> float:
-    """Lower for a better validation; a score that is no number is the worst."""
+def _badness(metrics: dict[str, float], ways: dict[str, Better]) -> tuple[float, ...]:
+    """Lower for a better validation, the loss deciding among equals; a score that is no number is the worst."""
     name, better = next(iter(ways.items()))
     score = metrics.get(name, math.nan)
     if math.isnan(score):
-        return math.inf
-    return score if better == "lower" else -score
+        return (math.inf, math.inf)
+    loss = metrics.get("loss", math.inf)
+    return (score if better == "lower" else -score, math.inf if math.isnan(loss) else loss)
 
 
 def _keep_best(

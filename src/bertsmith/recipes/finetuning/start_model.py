@@ -84,10 +84,10 @@ def start_model(
     weights = {name: value for name, value in known.items() if name.startswith(("encoder.", "pooler."))}
     notes = list(source.notes)
     before, heads = source.model.config.heads, config.heads
-    if before.task is not None and (before.task, before.labels) == (heads.task, heads.labels):
+    if before.task_head is not None and (before.task, before.labels) == (heads.task, heads.labels):
         weights |= {name: value for name, value in known.items() if name.startswith(_HEADS)}
         notes.append("goes on with the head of that folder, which was trained for the same")
-    elif before.task is not None:
+    elif before.task_head is not None:
         same = before.task == heads.task
         other = f"other labels ({len(before.labels)})" if same else f"another task, {before.task}"
         notes.append(f"the head of that folder is for {other}, so a new one begins")

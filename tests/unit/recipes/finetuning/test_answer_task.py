@@ -23,7 +23,7 @@ from bertsmith.recipes.finetuning.tasks.answer import Answer
 from bertsmith.recipes.results import Run
 from bertsmith.text.questions import GoldAnswer
 from made_corpora import made_tokenizer
-from made_questions import asked, made_answerer, made_questions, squad, write_squad
+from made_questions import asked, made_answerer, made_questions, made_sign_questions, squad, write_squad
 from made_tasks import made_encoder
 
 TASK = Answer()
@@ -173,6 +173,17 @@ def test_a_run_leaves_a_folder_that_answers_as_it_was_trained(work: Path, run: R
     assert answer.max_length == 24
     (found,) = answer([("river", CONTEXT)])
     assert found.answer == CONTEXT[found.start : found.end]
+
+
+def test_it_learns_where_answers_stand_and_which_questions_have_none(work: Path, tmp_path: Path) -> None:
+    train = write_squad(tmp_path / "train.json", made_sign_questions(240))
+    settings = {"train": str(train), "length": {"epochs": 12}, "answer": {"overlap": 4}, "max_length": 24}
+    learned = finetune_run(_config(work, **settings), tmp_path / "run")
+    assert learned.metrics["f1"] > 0.9
+    assert learned.metrics["no_answer_exact"] > 0.8
+    answer = bertsmith.load(learned.folder, device="cpu", precision="fp32")
+    text = "The old boat waited before the snow under a bridge."
+    assert [found.answer for found in answer([("wind", text), ("wind", CONTEXT)])] == ["snow", ""]
 
 
 def test_evaluating_the_folder_gives_the_runs_scores(work: Path, run: Run) -> None:

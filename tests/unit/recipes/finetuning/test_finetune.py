@@ -68,7 +68,8 @@ def test_it_learns_and_leaves_a_run_folder(learned: tuple[Run, list[str], list[E
     assert kinds == {"train", "validation"}
     assert any(isinstance(event, Progress) for event in events)
     validations = [event for event in events if isinstance(event, Validated)]
-    assert max(validations, key=lambda event: event.metrics["accuracy"]).metrics == run.metrics
+    best = max(validations, key=lambda event: (event.metrics["accuracy"], -event.metrics["loss"]))
+    assert best.metrics == run.metrics
     assert bertsmith.verify(run.folder).faults == ()
 
 
@@ -308,7 +309,8 @@ def test_the_model_of_the_best_validation_is_kept_whichever_way_is_better(work: 
         scores = [entry[metric] for entry in _validations(run)]
         assert run.metrics[metric] == pytest.approx(best(scores))
         assert next(iter(run.metrics)) == metric
-        kept = _validations(run)[scores.index(best(scores))]["step"]
+        # Among equals the one with the lowest loss.
+        kept = min((entry["loss"], entry["step"]) for entry in _validations(run) if entry[metric] == best(scores))[1]
         assert kept == run.steps or any(f"the model of step {kept} is kept" in note for note in notes)
         found = bertsmith.load(run.folder, device="cpu", precision="fp32")
         assert isinstance(found, ClassifyPredictor)

@@ -78,7 +78,7 @@ def test_values_are_learned_and_told_in_their_own_units(work: Path, run: Run) ->
     assert found["r2"] > 0.8
     assert found["pearson"] > 0.9
     assert found["mae"] < 20
-    assert found["loss"] == found["mse"]
+    assert found["loss"] == pytest.approx(found["mse"] / 50**2, rel=0.1)
     regress = bertsmith.load(run.model_folder, device="cpu")
     assert isinstance(regress, RegressPredictor)
     held_out = _read(work / "validation.csv")
@@ -87,8 +87,10 @@ def test_values_are_learned_and_told_in_their_own_units(work: Path, run: Run) ->
     assert np.square(values - truth).mean() == pytest.approx(found["mse"], rel=1e-4)
 
 
-def test_the_finished_folder_holds_no_scale(run: Run) -> None:
-    assert read_model(run.model_folder).model.config.heads.value_scale is None
+def test_the_finished_folder_holds_no_scale_and_knows_the_spread(run: Run) -> None:
+    heads = read_model(run.model_folder).model.config.heads
+    assert heads.value_scale is None
+    assert heads.value_spread == pytest.approx(50, rel=0.05)
     values = json.loads((run.model_folder / "config.json").read_text())
     assert values["problem_type"] == "regression"
 
@@ -101,6 +103,7 @@ def test_losses_of_steps_and_validations_are_of_one_scale(run: Run) -> None:
     for entry in validated:
         assert entry["mse"] == pytest.approx(entry["loss"] * 50**2, rel=0.1)
     assert validated[-1]["loss"] < 0.3
+    assert run.evaluation["loss"] == pytest.approx(min(entry["loss"] for entry in validated), rel=1e-3)
 
 
 def test_the_worst_errors_are_the_farthest_off(run: Run) -> None:

@@ -130,7 +130,12 @@ def test_words_without_pieces_count_as_the_stated_label(tmp_path: Path) -> None:
     assert found["per_class"]["PER"]["f1"] == 0.0
     assert found["per_class"]["LOC"]["f1"] == 1.0
     (error,) = found["worst_errors"]
-    assert (error["place"], error["label"], error["predicted"], error["score"]) == ("line 2", "I-PER", "O", 0.0)
+    assert (error["place"], error["label"], error["predicted"], error["score"]) == (
+        "line 2, “\u200b”",
+        "I-PER",
+        "O",
+        0.0,
+    )
 
 
 def test_plain_labels_are_scored_word_by_word(tmp_path: Path) -> None:
@@ -146,8 +151,8 @@ def test_plain_labels_are_scored_word_by_word(tmp_path: Path) -> None:
     assert "f1" not in found
     (error,) = found["worst_errors"]
     assert error | {"score": 0} == {
-        "place": "line 2",
-        "text": "old [boat] bread",
+        "place": "line 2, “boat”",
+        "text": "old boat bread",
         "word": "boat",
         "label": "NOUN",
         "predicted": "ADJ",
@@ -163,7 +168,8 @@ def test_the_most_certain_errors_come_first_and_long_sentences_are_cut_around_th
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 20
     for error in found["worst_errors"]:
-        assert f"[{error['word']}]" in error["text"]
+        assert f"{error['word']}" in error["text"]
+        assert error["place"].endswith(f"“{error['word']}”")
         assert len(error["text"]) < 340
 
 

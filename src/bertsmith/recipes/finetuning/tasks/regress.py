@@ -105,14 +105,14 @@ class Regress:
     ) -> dict[str, Any]:
         """Scores, and the rows that are farthest off; the score of an error is its share of the range of the values.
 
-        While a model is trained, ``loss`` is counted in squared spreads of the training values, as in the steps of the
-        training. Of a finished model it is ``mse``.
+        The ``loss`` is counted in squared spreads of the training values, as in the steps of the training. Of a model
+        from elsewhere, which does not know them, it is ``mse``.
         """
         found, truth = means_by_row(outputs, examples.rows)[:, 0], _values(rows)
         errors = np.abs(found - truth)
         values_range = float(np.ptp(truth)) or 1.0
         worst = worst_of(np.arange(len(errors)), errors)
-        spread = 1.0 if heads.value_scale is None else heads.value_scale[1]
+        spread = heads.value_scale[1] if heads.value_scale is not None else heads.value_spread or 1.0
         return {
             "rows": len(rows.items),
             **regression_scores(found, truth, spread=spread),
@@ -129,8 +129,10 @@ class Regress:
     ) -> HeadsConfig:
         """Write the scale into the head's weights, so that what it gives are values wherever the model is opened."""
         heads = model.config.heads
+        if heads.value_scale is None:
+            return heads
         rescale(model, heads.value_scale, None)
-        return heads.model_copy(update={"value_scale": None})
+        return heads.model_copy(update={"value_scale": None, "value_spread": heads.value_scale[1]})
 
     def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> RegressPredictor:
         """The predictor of a trained model."""

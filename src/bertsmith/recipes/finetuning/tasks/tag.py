@@ -44,7 +44,7 @@ from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
 from bertsmith.text.tagged import TaggedSentence
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-_ENTITY_SCORES = ("f1", "precision", "recall", "macro_f1", "macro_precision", "macro_recall", "strict_f1")
+_ENTITY_SCORES = ("f1", "micro_precision", "micro_recall", "macro_f1", "macro_precision", "macro_recall", "strict_f1")
 _SHOWN_AROUND = 150
 """Characters of a sentence that are shown to each side of a wrong word."""
 
@@ -193,7 +193,7 @@ def _worst_errors(words: _Words, sentences: Sequence[TaggedSentence], labels: Se
         sentence = sentences[row]
         errors.append(
             {
-                "place": sentence.word_place(number),
+                "place": f"{sentence.word_place(number)}, “{sentence.words[number]}”",
                 "text": _around(sentence, number),
                 "word": sentence.words[number],
                 "label": labels[int(words.truth[word])],
@@ -205,10 +205,10 @@ def _worst_errors(words: _Words, sentences: Sequence[TaggedSentence], labels: Se
 
 
 def _around(sentence: TaggedSentence, number: int) -> str:
-    """The sentence with one word in brackets, cut where it is long."""
+    """The sentence around a word, cut where it is long."""
     before, behind = " ".join(sentence.words[:number]), " ".join(sentence.words[number + 1 :])
     if len(before) > _SHOWN_AROUND:
         before = f"…{before[-_SHOWN_AROUND:]}"
     if len(behind) > _SHOWN_AROUND:
         behind = f"{behind[:_SHOWN_AROUND]}…"
-    return f"{before} [{sentence.words[number]}] {behind}".strip()
+    return f"{before} {sentence.words[number]} {behind}".strip()
