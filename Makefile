@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# seqeval is built from its source, which older ways of building no longer can.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint constraints.txt
 # Threads that wait by spinning would make tests slow wherever something else wants the core.
 QUIET_THREADS := OMP_WAIT_POLICY=PASSIVE
 

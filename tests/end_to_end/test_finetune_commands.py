@@ -45,7 +45,12 @@ def test_finetune_prints_scores_each_class_and_what_to_try(trained: tuple[Path, 
     folder, outcome = trained
     for line in (r"^accuracy +\d\.\d{4}$", r"^macro f1 ", r"^matthews ", r"^rows +10$", r"^  wet +precision"):
         assert re.search(line, outcome.out, re.MULTILINE), outcome.out
-    for part in ("no --validation: 10 of 100 rows", "training: 90 rows, of wet 54, dry 36", "validation accuracy", f"report: {folder}"):
+    for part in (
+        "no --validation: 10 of 100 rows",
+        "training: 90 rows, of “wet” 54, “dry” 36",
+        "validation accuracy",
+        f"report: {folder}",
+    ):
         assert part in outcome.err
     tried = outcome.err.strip().splitlines()[-1]
     assert tried.startswith(f"try it: bertsmith classify {folder / 'model'} ")

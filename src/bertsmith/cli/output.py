@@ -79,8 +79,12 @@ class TrainingDisplay:
             case Progress():
                 self._progress(event)
             case Validated():
-                # Counts of what was predicted are whole numbers, and no scores.
-                scores = [(name, value) for name, value in event.metrics.items() if isinstance(value, float)]
+                # Counts of what was predicted are whole numbers, and no scores; the loss is the sum of its terms.
+                scores = [
+                    (name, value)
+                    for name, value in event.metrics.items()
+                    if isinstance(value, float) and not name.endswith("_loss")
+                ]
                 parts = [_score(name, value) for name, value in scores[:_MOST_SCORES]]
                 self._line(f"step {event.step:,}: validation {', '.join(parts)}")
             case Sampled():

@@ -77,8 +77,9 @@ def evaluate(
 
     columns = {"text": text, "pair": pair, "label": label, "encoding": encoding}
     table = TableConfig.parse(columns, where="the options")
-    runtime = {"device": device, "precision": precision}
-    found = evaluate_run(folder, source, max_length=max_length, table=table, **runtime, out=out, notify=note)
+    found = evaluate_run(
+        folder, source, max_length=max_length, table=table, device=device, precision=precision, out=out, notify=note
+    )
     if out is not None:
         note(f"written: {out}")
     metrics, opened = dict(found.metrics), {"folder": str(found.folder), "source": str(found.source)}

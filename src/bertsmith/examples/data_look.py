@@ -136,7 +136,7 @@ def refuse_overlap(
 
 def counts_note(part: str, num_rows: int, counts: Mapping[str, int]) -> str:
     """A line about the size of a part of the data, and how often it has each label, the commonest first."""
-    commonest = [f"{name} {count:,}" for name, count in Counter(counts).most_common()]
+    commonest = [f"“{name}” {count:,}" for name, count in Counter(counts).most_common()]
     return f"{part}: {num_rows:,} rows" + (f", of {_some(commonest)}" if commonest else "")
 
 

@@ -66,7 +66,7 @@ class EmbedColumns:
     def __str__(self) -> str:
         match self.kind:
             case "texts":
-                return f"text “{self.text}”, each alone: learned from two readings of it"
+                return f"text “{self.text}”, each alone: learned from two readings of it, judged by its two halves"
             case "scored":
                 return f"texts “{self.text}” and “{self.partner}”, score “{self.score}”"
             case "pairs":

@@ -184,7 +184,7 @@ def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: Op
     found = [f"{len(places):,} {what.partition(',')[0]}: {_some(places)}" for places, what in faults if places]
     if found:
         raise InputError(
-            f"Under {options.strict} answers must stand at their offsets as written, and impossible questions have none",
+            f"Under {options.strict} answers must stand at their offsets, and impossible questions must have none",
             f"{path}, where {'; '.join(found)}",
             f"Mend these rows, or leave {options.strict} out to have them mended or passed over.",
         )

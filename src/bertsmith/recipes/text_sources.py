@@ -13,7 +13,7 @@ from bertsmith.text.documents import Document, TextConfig, read_documents
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.domain_words import domain_words
 from bertsmith.tokenization.tokenizer import Tokenizer
-from bertsmith.tokenization.training import VocabularyTooLarge, train_tokenizer
+from bertsmith.tokenization.training import VocabularyTooLarge, VocabularyTooSmall, train_tokenizer
 
 _SMALLEST_VOCABULARY = 384
 _LARGEST_VOCABULARY = 32_000
@@ -54,6 +54,11 @@ def new_tokenizer(
     except VocabularyTooLarge as error:
         # Nobody asked for a size that the text, short or of few words, cannot fill.
         return train_tokenizer(texts, config.model_copy(update={"vocab_size": error.num_pieces}))
+    except VocabularyTooSmall as error:
+        if vocab_size != room:
+            raise
+        received = f"{error.received}, as the model has {room:,} embeddings"
+        raise InputError(error.rule, received, f"{error.do.rstrip('.')} in the model's config.json.") from None
 
 
 def tokenizer_for(

@@ -9,13 +9,17 @@ _TITLES = {
     "r2": "R²",
     "mrr": "mean reciprocal rank",
 }
+_OBJECTIVES = ("mlm", "nsp", "sop")
 _PLAIN = ("loss", "matthews", "pearson", "spearman", "mae", "mse", "r2", "mrr", "temperature", "brier", "threshold")
 """Names that hold one of these are no shares."""
 
 
 def score_title(name: str) -> str:
     """A score's name in words."""
-    return _TITLES.get(name, name.replace("_", " "))
+    if name in _TITLES:
+        return _TITLES[name]
+    first, *rest = name.split("_")
+    return " ".join([first.upper() if first in _OBJECTIVES else first, *rest])
 
 
 def score_text(name: str, value: float) -> str:

@@ -3,8 +3,9 @@
 The rule is our own, and the same for every tokenizer. Whitespace parts words. A word is a run of letters and digits
 with the marks on them. Within it may stand, between two of them, one full stop, apostrophe, hyphen, underscore, ``@``
 or ``&`` (`3.14`, `O'Brien`, `al-Qaida`, `AT&T`), and between two digits one comma, colon or slash (`1,000`, `10:30`).
-A full stop also belongs to letters that are abbreviated one by one (`U.S.`). The English `'s` is a word of its own.
-Every other mark is a word, one that is repeated (`...`) together; so is every symbol, an emoji with what modifies it,
+A full stop also belongs to letters that are abbreviated one by one (`U.S.`), and ``@`` or ``#`` to the word that it
+stands before (`@user`). An address (`https://…`, `www.…`) is a word. English clitics are words of their own, as in
+treebanks: `Ann's` is `Ann` and `'s`, `don't` is `do` and `n't`. Every other mark is a word, one that is repeated (`...`) together; so is every symbol, an emoji with what modifies it,
 and every Han ideograph. What a script writes together, such as an Arabic clitic and its noun, stays whole.
 """
 
@@ -17,7 +18,9 @@ from bertsmith.text.sentences import has_visible
 _SIGNS = {
     **dict.fromkeys(".\uff0e", "."),
     **dict.fromkeys("'\u2019\u02bc", "'"),
-    **dict.fromkeys("-\u2010\u2011_@&", "-"),
+    **dict.fromkeys("-\u2010\u2011_&", "-"),
+    **dict.fromkeys("@\uff20", "@"),
+    **dict.fromkeys("#\uff03", "#"),
     **dict.fromkeys(",:/\u066b\u066c", ","),
     "\u200b": " ",  # An invitation to break.
     "\u200d": "J",
@@ -29,12 +32,13 @@ _HAN = (range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), ran
 
 _CORE = r"[LN](?:M|[FJ]+(?=[LNM]))*"  # Invisible characters belong to a word within it, not at its end.
 _WORD = re.compile(
-    rf"(?P<dotted>(?:LM*\.){{2,}}(?![LN]))"
-    rf"|(?P<run>{_CORE}(?:(?:[.'-](?=[LN]))?{_CORE}|(?<=N),(?=N))*)"
+    rf"(?P<address>U+)|(?P<dotted>(?:LM*\.){{2,}}(?![LN]))"
+    rf"|(?P<run>[@#]?{_CORE}(?:(?:[.'@-](?=[LN]))?{_CORE}|(?<=N),(?=N))*)"
     r"|(?P<emoji>RR|S[MT]*(?:J[ST][MT]*)*)"
     r"|(?P<mark>[^ FJ]M*)"
 )
-_POSSESSIVE = re.compile(r"['\u2019][sS]\Z")
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)[^\s\u200b<>\"]*[^\s\u200b<>\".,;:!?'\u2019)\]}\u00bb\u201d\u060c\u061f]")
+_CLITIC = re.compile(r"(?:['\u2019](?:s|m|d|ll|re|ve)|n['\u2019]t)\Z", re.IGNORECASE)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -42,15 +46,18 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
     Every character that can be seen lies in one of them, in order; none holds whitespace.
     """
+    kinds = "".join(map(_kind, text))
+    for found in _ADDRESS.finditer(text):
+        kinds = kinds[: found.start()] + "U" * len(found.group()) + kinds[found.end() :]
     spans: list[tuple[int, int]] = []
-    for found in _WORD.finditer("".join(map(_kind, text))):
+    for found in _WORD.finditer(kinds):
         start, end = found.span()
         if found.lastgroup == "mark" and spans and spans[-1][1] == start and _repeats(text, spans[-1], (start, end)):
             spans[-1] = (spans[-1][0], end)
             continue
-        possessive = _POSSESSIVE.search(text, start, end) if found.lastgroup == "run" else None
-        if possessive is not None and possessive.start() > start:
-            spans += [(start, possessive.start()), possessive.span()]
+        clitic = _CLITIC.search(text, start, end) if found.lastgroup == "run" else None
+        if clitic is not None and clitic.start() > start:
+            spans += [(start, clitic.start()), clitic.span()]
         else:
             spans.append((start, end))
     return spans

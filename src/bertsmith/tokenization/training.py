@@ -44,6 +44,10 @@ class VocabularyTooLarge(InputError):
         return type(self), (self.vocab_size, self.num_pieces)
 
 
+class VocabularyTooSmall(InputError):
+    """Fewer pieces were asked for than the algorithm cannot do without."""
+
+
 def train_tokenizer(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> Tokenizer:
     """Train a tokenizer; its `summary` tells what was found.
 
@@ -52,7 +56,8 @@ def train_tokenizer(texts: Callable[[], Iterable[str]], config: TokenizerConfig)
         config: what to train.
 
     Raises:
-        InputError: if there is no text, or `vocab_size` is too small for the alphabet or larger than the text supports.
+        InputError: if there is no text, or `vocab_size` is too small for the alphabet (`VocabularyTooSmall`) or larger
+            than the text supports (`VocabularyTooLarge`).
     """
     alphabet = _read_alphabet(texts, config)
     if config.algorithm == "wordpiece":
@@ -151,7 +156,7 @@ def _num_kept(ranked: list[str], counts: _Counts, config: TokenizerConfig) -> in
         return kept
     if needed <= room:
         return len(ranked)
-    raise InputError(
+    raise VocabularyTooSmall(
         "vocab_size must hold the special tokens and the characters of the text",
         f"vocab_size={config.vocab_size} for {len(ranked)} different characters",
         f"Use vocab_size={needed + config.vocab_size - room} or more.",
@@ -195,7 +200,7 @@ def _train_bpe(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> L
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     smallest = len(special) + len(alphabet)
     if config.vocab_size < smallest:
-        raise InputError(
+        raise VocabularyTooSmall(
             "vocab_size must hold the special tokens and the 256 bytes",
             f"vocab_size={config.vocab_size}",
             f"Use vocab_size={smallest} or more.",

@@ -97,9 +97,9 @@ def test_texts_in_both_parts_are_counted_or_refused() -> None:
 
 def test_the_size_and_the_labels_of_a_part_are_told() -> None:
     assert counts_note("training", 1200, {}) == "training: 1,200 rows"
-    assert counts_note("training", 10, {"x": 3, "y": 7}) == "training: 10 rows, of y 7, x 3"
+    assert counts_note("training", 10, {"x": 3, "y": 7}) == "training: 10 rows, of “y” 7, “x” 3"
     many = {f"label{number}": number for number in range(8)}
-    assert counts_note("validation", 28, many).endswith("label3 3 and 3 more")
+    assert counts_note("validation", 28, many).endswith("“label3” 3 and 3 more")
 
 
 def test_small_and_uneven_labels_are_said() -> None:

@@ -48,7 +48,7 @@ def test_kinds_follow_from_the_columns_and_are_said(tmp_path: Path) -> None:
     assert str(PAIRS) == "text “anchor”, what belongs to it “positive”"
     assert str(EmbedColumns("a", "b", "c")) == "text “a”, what belongs to it “b”, and “c”, which does not"
     assert str(SCORED) == "texts “sentence1” and “sentence2”, score “score”"
-    assert "two readings" in str(EmbedColumns("text"))
+    assert "two readings of it, judged by its two halves" in str(EmbedColumns("text"))
 
 
 def test_named_columns_are_taken_over_a_guess(tmp_path: Path) -> None:

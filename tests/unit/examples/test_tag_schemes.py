@@ -110,4 +110,4 @@ def test_broken_words_are_found(labels: str, scheme: Scheme, broken: list[int]) 
 
 
 def test_labels_of_no_entity_are_odd() -> None:
-    assert odd_labels("O B-X OO IO I--ORG X-Y OO".split()) == ["IO", "OO", "X-Y"]
+    assert odd_labels(["O", "B-X", "OO", "IO", "I--ORG", "X-Y", "OO"]) == ["IO", "OO", "X-Y"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from made_folders import from_elsewhere, small_config, task_heads, varied_model
 
+from bertsmith.exchange.pull import chosen_files
 from bertsmith.folders.model_folder import read_model, read_tokenizer, write_model
 from bertsmith.folders.sentence_transformers import (
     SENTENCE_FILES,
@@ -205,3 +206,10 @@ def test_a_head_of_another_task_counts_over_left_over_modules(tmp_path: Path, to
     _change(tmp_path, "modules.json", _modules("Transformer", "Pooling"))
     _change(tmp_path, "1_Pooling/config.json", {"pooling_mode": "mean"})
     assert _heads(tmp_path).task == "classify"
+
+
+def test_they_are_fetched_with_a_model_of_the_hub() -> None:
+    others = ("2_Dense/model.safetensors", "onnx/model.onnx")
+    chosen = chosen_files(["config.json", "model.safetensors", *SENTENCE_FILES, *others], "owner/name")
+    assert set(SENTENCE_FILES) < set(chosen)
+    assert not set(others) & set(chosen)

@@ -135,6 +135,10 @@ def test_words_can_be_added_in_turn(tokenizer: Tokenizer, extended: Tokenizer) -
     assert tokenizer.with_words([]).vocab_size == tokenizer.vocab_size
 
 
+def test_no_words_change_nothing(tokenizer: Tokenizer) -> None:
+    assert tokenizer.with_words([]).fingerprint == tokenizer.fingerprint
+
+
 def test_an_extended_tokenizer_is_saved_loaded_and_sent_alike(extended: Tokenizer, tmp_path: Path) -> None:
     extended.save(tmp_path)
     text = "x rw (overwrite) كتابنا"

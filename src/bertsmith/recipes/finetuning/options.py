@@ -74,7 +74,7 @@ class FinetuneConfig(Config):
     max_length: Annotated[int, Field(ge=8)] | None = None
     """Most tokens of a sequence, special ones included; what the model takes, 512 at most, where not given."""
     long_texts: LongTexts = "head"
-    """What is seen of a longer text: its head, its tail, or all of it in overlapping windows whose scores are averaged."""
+    """What is seen of a longer text: its head, its tail, or all of it in overlapping windows, scores averaged."""
     freeze: Literal["nothing", "encoder"] = "nothing"
     """encoder: train the head alone, pooler included, on the encoder as it is and without dropout in it."""
     class_weights: Literal["none", "balanced"] = "none"

@@ -268,8 +268,10 @@ def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Be
         chosen = next(iter(known))
     elif chosen not in known:
         raise unknown_name("training.metric", chosen, known)
-    better: Better = config.training.direction or known[chosen]
-    return {chosen: better} | {name: way for name, way in known.items() if name != chosen}
+    ways: dict[str, Better] = {chosen: config.training.direction or known[chosen]}
+    for name, way in known.items():
+        ways.setdefault(name, way)
+    return ways
 
 
 def _badness(metrics: dict[str, float], ways: dict[str, Better]) -> tuple[float, ...]:

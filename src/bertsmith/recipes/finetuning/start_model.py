@@ -125,6 +125,12 @@ def task_model_config(source: Source, task: dict[str, Any], *, dropout: float) -
     name = task["task"]
     # The first token of a causal encoder has read nothing, and one half of an ELMo's neither.
     one_way = encoder.causal or encoder.family == "elmo"
+    if one_way and name == "embed" and task.get("pooling") == "first":
+        raise InputError(
+            "The first token of a model that reads one way has read nothing, so embed.pooling must be mean or max",
+            f"first, for {source.folder}",
+            "Use mean.",
+        )
     heads = HeadsConfig(
         masked_language_model=False,
         classifier_dropout=dropout,

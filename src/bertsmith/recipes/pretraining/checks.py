@@ -53,13 +53,13 @@ def refuse_early(config: PretrainConfig, *, has_begun: bool = False) -> None:
     if config.extend_vocabulary:
         _refuse_unfit_extension(config)
     choose_device(config.runtime.device, "fp32")
+    refuse_unfit(config, _tokenizer_that_exists(config))
     if config.training.batch_tokens < 2 * config.max_length:
         raise InputError(
             "--batch-tokens must hold two sequences at least",
             f"{config.training.batch_tokens} with --max-length {config.max_length}",
             f"Use --batch-tokens {2 * config.max_length} or more.",
         )
-    refuse_unfit(config, _tokenizer_that_exists(config))
     if not is_corpus(config.sources[0]):
         find_files(config.sources)
 

@@ -161,6 +161,16 @@ def test_validation_decides_from_when_on_no_answer_is_given(tmp_path: Path) -> N
     assert TASK.settle(np.empty((0, 2), np.float32), examples, rows, foreign) == foreign.config.heads
 
 
+def test_a_threshold_without_questions_to_use_it_on_is_refused(work: Path, tmp_path: Path) -> None:
+    train = write_squad(tmp_path / "train.json", made_questions(20))
+    settings = {"train": str(train), "answer": {"no_answer_threshold": 0.3}}
+    with pytest.raises(InputError, match=r"no_answer_threshold needs training questions without an answer.*each of"):
+        finetune_run(_config(work, **settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    heads = TASK.heads(_read(tmp_path, MIXED), (), _config(work, **settings))["answering"]
+    assert (heads.no_answer_threshold, heads.unanswerable) == (0.3, True)
+
+
 def test_a_run_leaves_a_folder_that_answers_as_it_was_trained(work: Path, run: Run) -> None:
     heads = read_model(run.model_folder).model.config.heads
     assert heads.task == "answer"
@@ -182,8 +192,10 @@ def test_it_learns_where_answers_stand_and_which_questions_have_none(work: Path,
     assert learned.metrics["f1"] > 0.9
     assert learned.metrics["no_answer_exact"] > 0.8
     answer = bertsmith.load(learned.folder, device="cpu", precision="fp32")
-    text = "The old boat waited before the snow under a bridge."
-    assert [found.answer for found in answer([("wind", text), ("wind", CONTEXT)])] == ["snow", ""]
+    rows = _read(tmp_path, made_sign_questions(60, seed=1))
+    golds = ["" if question.is_impossible else question.answers[0].text for question in rows.items]
+    found = [prediction.answer for prediction in answer([question.key for question in rows.items])]
+    assert sum(one == other for one, other in zip(found, golds, strict=True)) > 50
 
 
 def test_evaluating_the_folder_gives_the_runs_scores(work: Path, run: Run) -> None:

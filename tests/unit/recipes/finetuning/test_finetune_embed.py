@@ -12,9 +12,10 @@ from finetune_parts import QUICK
 import bertsmith
 from bertsmith.engine.device import Device
 from bertsmith.examples.task_tables import OptionNames, TableConfig
-from bertsmith.folders.model_folder import read_model
+from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
+from bertsmith.model import ModelConfig, new_model
 from bertsmith.objectives.embedding import retrieval
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
 from bertsmith.recipes.finetuning.run import finetune_run
@@ -23,7 +24,7 @@ from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.recipes.finetuning.tasks.embed import Embed
 from bertsmith.recipes.predict import load, load_predictor
 from bertsmith.recipes.results import Run
-from made_corpora import WORDS, made_texts, made_tokenizer
+from made_corpora import WORDS, made_model, made_texts, made_tokenizer
 from made_tasks import made_encoder, write_rows
 
 _NAMES = WORDS[:24]
@@ -137,8 +138,11 @@ def test_texts_alone_are_learned_from_and_judged_by_their_halves(work: Path) -> 
 
 
 def test_texts_alone_may_be_judged_by_graded_pairs(work: Path) -> None:
-    run = finetune_run(_config(work, "texts.txt", validation=str(work / "graded.csv")), work / "mixed")
+    notes: list[str] = []
+    config = _config(work, "texts.txt", validation=str(work / "graded.csv"))
+    run = finetune_run(config, work / "mixed", notify=notes.append)
     assert list(run.metrics) == ["spearman", "loss"]
+    assert "graded.csv: read as texts “sentence1” and “sentence2”, score “score”" in notes
 
 
 def test_a_held_out_text_is_never_compared_with_itself(work: Path) -> None:
@@ -182,6 +186,17 @@ def test_what_an_embedder_cannot_do_is_refused_before_work(work: Path, more: dic
     with pytest.raises(InputError, match=told):
         finetune_run(_config(work, "pairs.csv", **more), work / "refused")
     assert not (work / "refused").exists()
+
+
+def test_the_first_token_of_a_model_that_reads_one_way_is_refused(work: Path, tmp_path: Path) -> None:
+    tokenizer = made_tokenizer()
+    encoder = made_model(tokenizer.vocab_size).config.encoder.model_copy(update={"causal": True})
+    (tmp_path / "gpt").mkdir()
+    write_model(tmp_path / "gpt", new_model(ModelConfig(encoder=encoder), seed=0), tokenizer)
+    config = _config(work, "pairs.csv", model=str(tmp_path / "gpt"), embed={"pooling": "first"})
+    with pytest.raises(InputError, match=r"has read nothing.*mean or max"):
+        finetune_run(config, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_settings_of_embeddings_belong_to_the_task(work: Path) -> None:

@@ -79,8 +79,15 @@ def test_rows_labels_and_notes_come_from_the_file(tmp_path: Path) -> None:
     labels = TASK.labels(rows)
     assert labels == ENTITY_LABELS
     assert TASK.facts(rows, labels)["train_words"] == sum(len(one.words) for one in sentences)
-    assert TASK.notes(rows, labels)[0] == "labels are taken for entities, in BIO"
+    assert TASK.notes(rows, labels)[0] == "labels are taken for those of entities, in BIO"
     assert TASK.heads(rows, labels, _config(tmp_path)) == {"task": "tag", "labels": labels}
+
+
+def test_numbers_are_said_to_tell_no_entities(tmp_path: Path) -> None:
+    rows = _rows(tmp_path, "a\t0\nb\t12\n")
+    labels = TASK.labels(rows)
+    assert labels == ("0", "12")
+    assert "numbers tell no entities" in TASK.notes(rows, labels)[0]
 
 
 def test_held_out_rows_have_their_share_of_rare_labels(tmp_path: Path) -> None:

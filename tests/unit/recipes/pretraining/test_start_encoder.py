@@ -156,9 +156,11 @@ def test_both_rates_are_a_tenth_where_a_trained_model_goes_on(tmp_path: Path) ->
     assert rates(folder) == (1e-4, 0.02)
 
 
-def test_a_smaller_vocabulary_is_refused_of_a_run_that_would_have_trained_a_tokenizer(tmp_path: Path) -> None:
-    start = _file(tmp_path, **BERT, vocab_size=50)
-    config = _config(sources=(_text(tmp_path),), model={"start": start})
-    with pytest.raises(InputError, match="vocab_size must hold the special tokens and the characters"):
+@pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "unigram"])
+def test_a_file_whose_vocabulary_holds_no_alphabet_is_named(algorithm: str, tmp_path: Path) -> None:
+    start = _file(tmp_path, **BERT, vocab_size=20)
+    config = _config(sources=(_text(tmp_path),), model={"start": start}, tokenizer={"algorithm": algorithm})
+    told = r"vocab_size=20.*, as the model has 20 embeddings\. Use vocab_size=\d+ or more in the model's config\.json\."
+    with pytest.raises(InputError, match=told):
         pretrain_run(config, tmp_path / "out")
     assert not (tmp_path / "out").exists()

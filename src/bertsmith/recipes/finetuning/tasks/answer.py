@@ -85,6 +85,12 @@ class Answer:
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
         """How questions are read, and whether some have no answer."""
         settings = config.answer or AnswerConfig()
+        if settings.no_answer_threshold is not None and not _unanswerable(rows):
+            raise InputError(
+                "answer.no_answer_threshold needs training questions without an answer: a model always answers otherwise",
+                f"{settings.no_answer_threshold}, and each of {len(rows.items)} questions in {rows.path} has an answer",
+                "Leave it out, or add such questions.",
+            )
         return {"answering": AnsweringHead(**settings.model_dump(), unanswerable=_unanswerable(rows) > 0)}
 
     def examples(

@@ -56,7 +56,10 @@ class Embed:
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read a table of pairs or graded pairs, or texts alone."""
         table = read_embed_table(path, data, like=None if like is None else _columns(like), options=options)
-        return TaskRows(path, table.rows, f"{table.columns}", tuple(embed_notes(table)), table.columns)
+        notes = embed_notes(table)
+        if like is not None and table.columns != _columns(like):
+            notes.insert(0, f"read as {table.columns}")
+        return TaskRows(path, table.rows, f"{table.columns}", tuple(notes), table.columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """None, where rows leave something to learn."""

@@ -86,8 +86,10 @@ class Tag:
     def notes(self, rows: TaskRows, labels: Sequence[str]) -> list[str]:
         """What the labels are taken for, sentences that recur, and rare labels."""
         scheme = scheme_of_labels(labels)
-        taken = "plain labels: words are scored" if scheme is None else f"entities, in {scheme}"
-        return [f"labels are taken for {taken}", *tag_notes(rows.items, labels)]
+        taken = "plain ones, so words are scored" if scheme is None else f"those of entities, in {scheme}"
+        nameless = ": numbers tell no entities, so write names if they stand for some"
+        numbers = nameless if all(name.isdecimal() for name in labels) else ""
+        return [f"labels are taken for {taken}{numbers}", *tag_notes(rows.items, labels)]
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
         """A head with an output for each label."""
@@ -181,7 +183,8 @@ class _Words:
 
     def by_sentence(self, ids: Int[np.ndarray, " words"], labels: Sequence[str]) -> list[list[str]]:
         """Names of the labels of each sentence."""
-        return [[labels[number] for number in part.tolist()] for part in np.split(ids, self.starts[1:-1])]
+        names = np.array(labels, dtype=object)
+        return [names[part].tolist() for part in np.split(ids, self.starts[1:-1])]
 
 
 def _worst_errors(words: _Words, sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> list[dict[str, Any]]:
