@@ -5,8 +5,9 @@ with the marks on them. Within it may stand, between two of them, one full stop,
 or ``&`` (`3.14`, `O'Brien`, `al-Qaida`, `AT&T`), and between two digits one comma, colon or slash (`1,000`, `10:30`).
 A full stop also belongs to letters that are abbreviated one by one (`U.S.`), and ``@`` or ``#`` to the word that it
 stands before (`@user`). An address (`https://…`, `www.…`) is a word. English clitics are words of their own, as in
-treebanks: `Ann's` is `Ann` and `'s`, `don't` is `do` and `n't`. Every other mark is a word, one that is repeated (`...`) together; so is every symbol, an emoji with what modifies it,
-and every Han ideograph. What a script writes together, such as an Arabic clitic and its noun, stays whole.
+treebanks: `Ann's` is `Ann` and `'s`, `don't` is `do` and `n't`. Every other mark is a word, one that is repeated
+(`...`) together; so is every symbol, an emoji with what modifies it, and every Han ideograph. What a script writes
+together, such as an Arabic clitic and its noun, stays whole.
 """
 
 import re
@@ -46,11 +47,11 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
     Every character that can be seen lies in one of them, in order; none holds whitespace.
     """
-    kinds = "".join(map(_kind, text))
+    kinds = list(map(_kind, text))
     for found in _ADDRESS.finditer(text):
-        kinds = kinds[: found.start()] + "U" * len(found.group()) + kinds[found.end() :]
+        kinds[slice(*found.span())] = "U" * len(found.group())
     spans: list[tuple[int, int]] = []
-    for found in _WORD.finditer(kinds):
+    for found in _WORD.finditer("".join(kinds)):
         start, end = found.span()
         if found.lastgroup == "mark" and spans and spans[-1][1] == start and _repeats(text, spans[-1], (start, end)):
             spans[-1] = (spans[-1][0], end)

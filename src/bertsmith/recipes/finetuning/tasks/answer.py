@@ -87,7 +87,7 @@ class Answer:
         settings = config.answer or AnswerConfig()
         if settings.no_answer_threshold is not None and not _unanswerable(rows):
             raise InputError(
-                "answer.no_answer_threshold needs training questions without an answer: a model always answers otherwise",
+                "answer.no_answer_threshold needs training questions without an answer, or the model always answers",
                 f"{settings.no_answer_threshold}, and each of {len(rows.items)} questions in {rows.path} has an answer",
                 "Leave it out, or add such questions.",
             )
