@@ -1,22 +1,13 @@
 """Commands that use a fine-tuned model on texts, files and streams: one for each task."""
 
-import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from bertsmith.cli.options import Device, Folder, Json, Precision
-from bertsmith.cli.output import RowDisplay, note, result
-from bertsmith.cli.prediction_display import prediction_lines, similarity_lines
+from bertsmith.cli.predicting import Use, predict
 from bertsmith.foundation.errors import InputError
-
-if TYPE_CHECKING:
-    from bertsmith.recipes.prediction.items import Given, Input
-    from bertsmith.recipes.prediction.rows import RowResult
-    from bertsmith.text.streams import Stream
 
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts.")]
 Pair = Annotated[str | None, typer.Option(help="The second text, for a model of pairs.")]
@@ -25,28 +16,12 @@ Output = Annotated[Path | None, typer.Option(help="Write results there: .csv, .t
 TextColumn = Annotated[str | None, typer.Option(help="The file's column of the text; guessed if not given.")]
 PairColumn = Annotated[str | None, typer.Option(help="The file's column of the second text.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
-_MOST_FAULTS = 5
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (classify, regress, multilabel, tag, answer, choose, embed):
         app.command(command.__name__)(command)
-
-
-@dataclass(frozen=True)
-class _Use:
-    """How a model is used, whatever its task."""
-
-    folder: Path
-    source: str | None
-    output: Path | None
-    columns: dict[str, Any]
-    """Of the input: `text`, `pair` and `encoding`."""
-    device: str
-    precision: str
-    as_json: bool
-    top_k: int | None = None
 
 
 def classify(
@@ -68,8 +43,8 @@ def classify(
     Example: bertsmith classify my-classifier "A film to remember."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    use = _Use(folder, source, output, columns, device, precision, as_json, top_k)
-    _predict("classify", use, _texts_or_pair(texts, pair))
+    use = Use(folder, source, output, columns, device, precision, as_json, top_k)
+    predict("classify", use, _texts_or_pair(texts, pair))
 
 
 def regress(
@@ -90,7 +65,7 @@ def regress(
     Example: bertsmith regress my-regressor "A boat for sale, as good as new."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    _predict("regress", _Use(folder, source, output, columns, device, precision, as_json), _texts_or_pair(texts, pair))
+    predict("regress", Use(folder, source, output, columns, device, precision, as_json), _texts_or_pair(texts, pair))
 
 
 def multilabel(
@@ -112,8 +87,8 @@ def multilabel(
     Example: bertsmith multilabel my-labeller "Rain and bread."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    use = _Use(folder, source, output, columns, device, precision, as_json, top_k)
-    _predict("multilabel", use, _texts_or_pair(texts, pair))
+    use = Use(folder, source, output, columns, device, precision, as_json, top_k)
+    predict("multilabel", use, _texts_or_pair(texts, pair))
 
 
 def tag(
@@ -137,7 +112,7 @@ def tag(
     Example: bertsmith tag my-tagger "Angela Merkel lives in Berlin."
     """
     columns = {"text": text_column, "encoding": encoding}
-    _predict("tag", _Use(folder, source, output, columns, device, precision, as_json), texts or [])
+    predict("tag", Use(folder, source, output, columns, device, precision, as_json), texts or [])
 
 
 def answer(
@@ -177,9 +152,9 @@ def answer(
         raise InputError(
             "--question-column is for questions out of the file", "--question too", "Leave one of them out."
         )
-    use = _Use(folder, source, output, columns | {"encoding": encoding}, device, precision, as_json, top_k)
+    use = Use(folder, source, output, columns | {"encoding": encoding}, device, precision, as_json, top_k)
     items = [(str(question), text) for text in contexts]
-    _predict("answer", use, items, Given(question=question))
+    predict("answer", use, items, Given(question=question))
 
 
 def choose(
@@ -215,8 +190,8 @@ def choose(
             'Give each by itself: --choice "One." --choice "Another.".',
         )
     columns = {"text": text_column, "pair": start_column, "encoding": encoding}
-    use = _Use(folder, source, output, columns, device, precision, as_json, top_k)
-    _predict("choose", use, [(text, given) for text in texts or []], Given(choices=given))
+    use = Use(folder, source, output, columns, device, precision, as_json, top_k)
+    predict("choose", use, [(text, given) for text in texts or []], Given(choices=given))
 
 
 def embed(
@@ -235,7 +210,7 @@ def embed(
     Example: bertsmith embed my-embedder --input texts.txt --output vectors.npy
     """
     columns = {"text": text_column, "encoding": encoding}
-    _predict("embed", _Use(folder, source, output, columns, device, precision, as_json), texts or [])
+    predict("embed", Use(folder, source, output, columns, device, precision, as_json), texts or [])
 
 
 def _texts_or_pair(texts: list[str] | None, pair: str | None) -> list[Any]:
@@ -246,92 +221,3 @@ def _texts_or_pair(texts: list[str] | None, pair: str | None) -> list[Any]:
             "--pair goes with one text", f"{len(texts or [])} texts", "Give pairs as columns of a file with --input."
         )
     return [(text, pair) for text in texts or []]
-
-
-def _predict(task: str, use: _Use, items: Sequence[Any], given: "Given | None" = None) -> None:
-    """Predict items, or the rows of the input; whatever is wrong with the options is told before a model is read."""
-    if bool(items) == (use.source is not None):
-        raise InputError(
-            f"{task} takes texts, or a file of them with --input",
-            "both" if items else "neither",
-            f'For example: bertsmith {task} DIR "A text." or bertsmith {task} DIR --input texts.txt.',
-        )
-    if use.output is not None and use.source is None:
-        raise InputError("--output goes with --input", "texts on the command line", "Leave it out, or give a file.")
-    from bertsmith.recipes.predict import load_predictor
-    from bertsmith.recipes.prediction.items import Given
-    from bertsmith.recipes.prediction.outputs import refuse_unwritable, write_results
-    from bertsmith.recipes.prediction.rows import predict_rows
-
-    if use.output is not None:
-        refuse_unwritable(use.output, task)
-    predictor = load_predictor(task, use.folder, device=use.device, precision=use.precision, top_k=use.top_k)
-    for line in getattr(predictor, "notes", ()):
-        note(line)
-    if use.source is None:
-        predictions = [prediction.values for prediction in predictor(items)]
-        for values in predictions:
-            _show(task, values, use)
-        if task == "embed" and not use.as_json:
-            for line in similarity_lines([values["embedding"] for values in predictions]):
-                typer.echo(line)
-        return
-    found = _input(task, use, given or Given())
-    results: Iterable[RowResult] = predict_rows(predictor, found.parts, ahead=found.can_wait)
-    if use.output is not None:
-        results = write_results(results, use.output, task)
-    _show_rows(task, results, use, found.about_rows)
-    if use.output is not None:
-        note(f"written: {use.output}")
-
-
-def _input(task: str, use: _Use, given: "Given") -> "Input":
-    from bertsmith.examples.task_tables import TableConfig
-    from bertsmith.recipes.prediction.items import file_input, stream_input
-
-    config = TableConfig.parse(use.columns, where="the options")
-    if use.source == "-":
-        return stream_input(task, cast("Stream", sys.stdin.buffer), config.encoding, given=given)
-    found = file_input(task, Path(str(use.source)), config, given=given)
-    note(f"columns: {found.columns}")
-    return found
-
-
-def _show_rows(task: str, results: "Iterable[RowResult]", use: _Use, about_rows: int | None) -> None:
-    progress = None if use.output is None else RowDisplay(about_rows)
-    num_rows = num_faults = num_cut = 0
-    try:
-        for row in results:
-            num_rows += 1
-            if row.fault is not None:
-                num_faults += 1
-                if num_faults <= _MOST_FAULTS:
-                    _note_beside(progress, f"row {row.number}: {row.fault}")
-            num_cut += row.prediction is not None and row.prediction.cut
-            if progress is not None:
-                progress(num_rows)
-            elif row.prediction is not None or use.as_json:
-                _show(task, row.values, use)
-            else:
-                typer.echo(f"–\t\trow {row.number} could not be used")
-    finally:
-        if progress is not None:
-            progress.close()
-    if num_faults:
-        note(f"{num_faults:,} of {num_rows:,} rows could not be used")
-    if num_cut:
-        note(f"{num_cut:,} of {num_rows:,} rows are longer than the model sees and were cut")
-
-
-def _note_beside(progress: RowDisplay | None, message: str) -> None:
-    if progress is not None:
-        progress.close()
-    note(message)
-
-
-def _show(task: str, values: dict[str, Any], use: _Use) -> None:
-    if use.as_json:
-        result(values, as_json=True)
-        return
-    for line in prediction_lines(task, values, top_k=1 if use.top_k is None else use.top_k):
-        typer.echo(line)

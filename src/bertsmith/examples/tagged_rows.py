@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bertsmith.examples.data_look import skipped_notes
 from bertsmith.examples.tag_schemes import (
     Scheme,
     entity_spans,
@@ -101,7 +102,7 @@ def read_tagged(
         if not sentences:
             raise InputError("A file of tagged words must hold some", f"{path} without any", "Check the file.")
     scheme = scheme_of_sentences(sentence.tags for sentence in sentences)
-    notes = [f"{len(skipped):,} rows left out, blank: {', '.join(skipped[:5])}"] if skipped else []
+    notes = skipped_notes(skipped)
     if scheme is not None:
         notes += _scheme_notes(path, sentences, scheme, config, options)
     if scheme == "IOB1":

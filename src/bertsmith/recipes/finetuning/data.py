@@ -167,7 +167,8 @@ def loaded(
     )
     if config.task == "embed" and (parts := len(train.micro_batches(0))) > 1:
         notes.append(
-            f"a batch is cut into {parts} parts of {config.training.micro_batch_tokens:,} tokens, and texts are compared "
-            "within a part alone: a larger training.micro_batch_tokens or a smaller --max-length lets them see more"
+            f"a batch is cut into {parts} parts of {config.training.micro_batch_tokens:,} tokens, and texts are "
+            "compared within a part alone: a larger training.micro_batch_tokens or a smaller --max-length lets them "
+            "see more"
         )
     return Loaded(train, validation, examples[1], tuple(notes))
