@@ -22,7 +22,7 @@ import bertsmith
 from benchmarks.measuring import machine
 from benchmarks.quality.peer import PeerSettings, train_peer
 from benchmarks.quality.rows import training_rows
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 
 RESULTS = Path(__file__).parent.parent.parent / "docs" / "experiments" / "quality"
 ARMS = ("ours", "ours_last", "peer_same", "peer")

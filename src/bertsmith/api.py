@@ -109,32 +109,38 @@ def finetune(
     epochs: float | None = None,
     steps: int | None = None,
     minutes: float | None = None,
+    strict: bool = False,
     seed: int | None = None,
+    seeds: int = 1,
     restart: bool = False,
     settings: dict[str, Any] | None = None,
     observers: Sequence[Observer] = (),
 ) -> Run:
-    """Train an encoder to do a job, from rows with labels, or go on with such a run.
+    """Train an encoder to do a job, from rows that show it done, or go on with such a run.
 
     Args:
-        task: ``classify``.
-        train: file of labelled rows: .csv, .tsv, .jsonl or .parquet.
+        task: ``classify``, ``regress``, ``multilabel``, ``tag``, ``answer``, ``choose`` or ``embed``.
+        train: file of rows: .csv, .tsv, .jsonl or .parquet, or the folder of a saved data set's split; for ``tag`` also
+            .conll and .conllu, for ``answer`` SQuAD's JSON, for ``embed`` also raw lines of a .txt.
         model: folder of the encoder, or of the run that made it.
         out: the run's folder.
         validation: file of rows to validate on; a share of the training rows where not given.
         text: column of the text; guessed where not given, as are the next two.
         pair: column of the second text.
-        label: column of the label.
+        label: column of what is to be found.
         epochs: passes over the rows; or one of the next two. Three to twenty by their number where none is given.
         steps: steps.
         minutes: time for all of it.
+        strict: refuse rows that contradict each other, overlap or are broken.
         seed: decides the new weights and the order.
+        seeds: train so often, by seeds that follow each other, and keep the best model.
         restart: remove an earlier run in `out` first.
         settings: further settings by dotted key, as ``--set`` takes them.
         observers: are told of events.
 
     Returns:
-        the run; its ``metrics`` are the scores on the validation rows, its ``evaluation`` those in detail.
+        the run; its ``metrics`` are the scores on the validation rows, its ``evaluation`` those in detail. Of several
+        seeds, ``metrics`` are the means and ``spread`` the standard deviations.
 
     Raises:
         InputError: if something given cannot be used.
@@ -149,7 +155,9 @@ def finetune(
         "length.epochs": epochs,
         "length.steps": steps,
         "length.minutes": minutes,
+        "data.strict": strict or None,
         "training.seed": seed,
+        "seeds": seeds if seeds != 1 else None,
         **copy.deepcopy(settings or {}),
     }
     put_given(values, given)

@@ -38,7 +38,11 @@ def test_positions_stand_where_they_stand_elsewhere(algorithm: str, pad_id: int,
     write_model(tmp_path / "model", model, tokenizer)
     theirs = AutoModelForMaskedLM.from_pretrained(tmp_path / "model")
     # Every id of the vocabulary, so that one which the file took for padding stands in a text too.
-    texts = [np.arange(10, 60), np.setdiff1d(np.arange(40), [tokenizer.pad_id or 0]), *(tokenizer.encode(text, max_length=50).token_ids for text in made_texts(3))]
+    texts = [
+        np.arange(10, 60),
+        np.setdiff1d(np.arange(40), [tokenizer.pad_id or 0]),
+        *(tokenizer.encode(text, max_length=50).token_ids for text in made_texts(3)),
+    ]
     head = model.masked_language_model
     assert head is not None
     for ids in texts:

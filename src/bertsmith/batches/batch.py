@@ -26,8 +26,8 @@ class Batch:
     pair_labels: Int[Tensor, " sequences"] | None = None
     """For sentence pairs: 0 where the second segment follows the first, 1 where it does not."""
     labels: Shaped[Tensor, "..."] | None = None
-    """What a downstream task must find: of each sequence, of each group of them, or of each packed token, with `IGNORED`
-    where a token has nothing to tell."""
+    """What a downstream task must find: of each sequence, of each group of them, or of each packed token, with
+    `IGNORED` where a token has nothing to tell."""
     group_starts: Int[Tensor, " groups_plus_one"] | None = None
     """First sequence of each group, and at the end their number, where sequences belong together."""
 

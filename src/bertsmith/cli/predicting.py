@@ -75,7 +75,7 @@ def predict(task: str, use: Use, items: Sequence[Any], given: "Given | None" = N
 
 
 def _input(task: str, use: Use, given: "Given") -> "Input":
-    from bertsmith.examples.task_tables import TableConfig
+    from bertsmith.examples.table_config import TableConfig
     from bertsmith.recipes.prediction.items import file_input, stream_input
 
     config = TableConfig.parse(use.columns, where="the options")

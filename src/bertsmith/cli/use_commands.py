@@ -72,7 +72,7 @@ def evaluate(
 
     Example: bertsmith evaluate my-classifier held-out.csv --out evaluation
     """
-    from bertsmith.examples.task_tables import TableConfig
+    from bertsmith.examples.table_config import TableConfig
     from bertsmith.recipes.evaluate import evaluate_run
 
     columns = {"text": text, "pair": pair, "label": label, "encoding": encoding}

@@ -7,18 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertsmith.examples.task_tables import (
-    SAMPLE_ROWS,
-    OptionNames,
-    TableConfig,
-    cell_text,
-    is_blank,
-    missing_column,
-    named_column,
-    open_rows,
-    unknown_column,
-    whole_rows,
-)
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import SAMPLE_ROWS, missing_column, named_column, unknown_column
+from bertsmith.examples.task_tables import cell_text, is_blank, open_rows, whole_rows
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.tables import TableRow, refuse_half_pair

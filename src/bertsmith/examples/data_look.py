@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Int
 
 from bertsmith.examples.choice_tables import ChoiceItem
-from bertsmith.examples.task_tables import OptionNames, TaskTable
+from bertsmith.examples.table_config import OptionNames
+from bertsmith.examples.task_tables import TaskTable
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.tokenizer import Tokenizer
 

@@ -8,20 +8,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from bertsmith.examples.task_tables import (
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import (
     LABEL_COLUMNS,
     PAIR_COLUMNS,
     SAMPLE_ROWS,
-    OptionNames,
-    TableConfig,
-    cell_text,
-    is_blank,
     missing_column,
     named_column,
-    open_rows,
     unknown_column,
-    whole_rows,
 )
+from bertsmith.examples.task_tables import cell_text, is_blank, open_rows, whole_rows
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.records import TEXT_COLUMNS
 from bertsmith.text.sources import file_kind

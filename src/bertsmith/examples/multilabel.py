@@ -11,21 +11,9 @@ from jaxtyping import Float, Int
 
 from bertsmith.examples.classification import label_order, unknown_label
 from bertsmith.examples.label_sets import LabelCells, LabelLayout, flag_width, guess_layout, label_set
-from bertsmith.examples.task_tables import (
-    LABEL_COLUMNS,
-    SAMPLE_ROWS,
-    Columns,
-    OptionNames,
-    TableConfig,
-    TaskRow,
-    TaskTable,
-    find_columns,
-    is_blank,
-    missing_column,
-    open_rows,
-    task_row,
-    whole_rows,
-)
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import LABEL_COLUMNS, SAMPLE_ROWS, Columns, find_columns, missing_column
+from bertsmith.examples.task_tables import TaskRow, TaskTable, is_blank, open_rows, task_row, whole_rows
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.tables import TableRow, refuse_half_pair
 

@@ -7,18 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bertsmith.examples.task_tables import (
-    SAMPLE_ROWS,
-    Columns,
-    OptionNames,
-    TableConfig,
-    cell_text,
-    is_blank,
-    missing_column,
-    named_column,
-    unknown_column,
-    whole_rows,
-)
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import SAMPLE_ROWS, Columns, missing_column, named_column, unknown_column
+from bertsmith.examples.task_tables import cell_text, is_blank, whole_rows
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import NotUtf8
 from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, question_rows

@@ -117,9 +117,7 @@ def is_cut(encoding: Encoding, windows: Sequence[Int[np.ndarray, "..."]]) -> boo
     return len(shown) < len(encoding)
 
 
-def kept_windows(
-    encoding: Encoding, max_length: int, long_texts: LongTexts = "head"
-) -> list[Int[np.ndarray, " kept"]]:
+def kept_windows(encoding: Encoding, max_length: int, long_texts: LongTexts = "head") -> list[Int[np.ndarray, " kept"]]:
     """Places of the tokens that stand in each sequence of at most `max_length` that an encoding becomes.
 
     Special tokens stay in every one. Of two texts the longer one is cut first, until both are equal, as

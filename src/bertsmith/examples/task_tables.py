@@ -1,84 +1,19 @@
-"""Tables of a downstream task: which column holds what, and the rows with their labels as they were written."""
+"""Tables of a downstream task: the rows, with their labels as they were written."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field
-
-from bertsmith.foundation.config import Config
-from bertsmith.foundation.errors import InputError, near_match
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import LABEL_COLUMNS, SAMPLE_ROWS, Columns, find_columns
+from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import NotUtf8
-from bertsmith.text.records import TEXT_COLUMNS
-from bertsmith.text.sources import file_kind
-from bertsmith.text.tables import TableRow, is_wordy, refuse_half_pair, table_rows
+from bertsmith.text.tables import TableRow, refuse_half_pair, table_rows
 
-PAIR_COLUMNS = (
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question1", "question2"),
-    ("text1", "text2"),
-    ("text_a", "text_b"),
-    ("sentence_a", "sentence_b"),
-    ("question", "sentence"),
-    ("question", "context"),
-    ("query", "passage"),
-    ("text", "text_pair"),
-)
-"""Columns that hold the two texts of a pair, where none is named."""
-LABEL_COLUMNS = ("label", "labels", "class", "category", "target", "intent", "sentiment", "gold_label")
-"""Columns under which the label is looked for, in this order, where none is named."""
-_MORE_TEXT_COLUMNS = ("utterance", "question", "query", "review", "title")
-SAMPLE_ROWS = 100
-"""Rows that are looked at to tell the columns."""
 _MOST_SHOWN = 5
 RowT = TypeVar("RowT")
-
-
-class TableConfig(Config):
-    """How the files of a task are read."""
-
-    text: str | None = None
-    """Column of the text; guessed, and said, where not given. The same holds for the next two."""
-    pair: str | None = None
-    """Column of the second text."""
-    label: str | None = None
-    negative: str | None = None
-    """For embeddings: column of a text that does not belong to the first, where there is one."""
-    encoding: Annotated[str, Field(min_length=1)] = "utf-8"
-    blank_rows: Literal["refuse", "skip"] = "refuse"
-    """What becomes of a row with a blank text or label."""
-    strict: bool = False
-    """Refuse what is otherwise only said: rows that contradict each other, rows of validation that stand in training
-    too, broken labels of words, answers that are not where they should be. It lets no blank row be skipped."""
-
-
-@dataclass(frozen=True)
-class OptionNames:
-    """How a command takes what stands in `TableConfig`, so that errors name options that it has."""
-
-    text: str = "--text"
-    pair: str = "--pair"
-    label: str = "--label"
-    encoding: str = "--encoding"
-    skip_blank: str | None = None
-    """What leaves blank rows out, where something does."""
-    strict: str = "--strict"
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which column holds what."""
-
-    text: str
-    pair: str | None
-    label: str | None
-
-    def __str__(self) -> str:
-        parts = {"text": self.text, "pair": self.pair, "label": self.label}
-        return ", ".join(f"{what} “{name}”" for what, name in parts.items() if name is not None)
 
 
 @dataclass(frozen=True)
@@ -239,49 +174,6 @@ def task_row(path: Path, row: TableRow, columns: Columns, *, options: OptionName
     return TaskRow(texts[0], texts[1] if len(texts) > 1 else None, label, row.place)
 
 
-def find_columns(
-    path: Path,
-    sample: Sequence[TableRow],
-    config: TableConfig,
-    *,
-    labels: bool,
-    options: OptionNames,
-    label_columns: Sequence[str] = LABEL_COLUMNS,
-) -> Columns:
-    """The columns that were named, or else those whose names or contents tell.
-
-    Raises:
-        InputError: if one that was named is missing, or one that is needed cannot be told.
-    """
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
-    named = [(options.text, config.text), (options.pair, config.pair)]
-    if labels:
-        named.append((options.label, config.label))
-    for option, name in named:
-        if name is not None and name not in names:
-            raise missing_column(path, option, name, names)
-    if not names:
-        fault = next((row.fault for row in sample if row.fault is not None), None)
-        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
-    label = _label_column(path, names, config, options, label_columns) if labels else None
-    rest = [name for name in names if name != label]
-    text, pair = config.text, config.pair
-    if text is None and pair is None:
-        text, pair = _known_pair(rest)
-    if text is None:
-        rest = [name for name in rest if name != pair]
-        known = (*TEXT_COLUMNS, *_MORE_TEXT_COLUMNS)
-        text = next((found for name in known if (found := named_column(rest, name))), None)
-    if text is None:
-        # Where predictions are wanted, a column of labels may stand beside the text.
-        rest = rest if labels else [name for name in rest if name.lower() not in LABEL_COLUMNS]
-        wordy = [name for name in rest if any(is_wordy(row.values.get(name)) for row in sample)]
-        if len(wordy) != 1:
-            raise unknown_column(path, "text", options.text, names)
-        text = wordy[0]
-    return Columns(text, pair, label)
-
-
 def open_rows(path: Path, config: TableConfig, options: OptionNames, *, as_written: bool = False) -> Iterator[TableRow]:
     """The rows of a table, one at a time, as `table_rows` gives them.
 
@@ -293,34 +185,6 @@ def open_rows(path: Path, config: TableConfig, options: OptionNames, *, as_writt
     except NotUtf8 as error:
         do = f"Name the file's encoding with {options.encoding}, for example latin-1."
         raise InputError(error.rule, error.received, do) from None
-
-
-def _label_column(
-    path: Path, names: list[str], config: TableConfig, options: OptionNames, label_columns: Sequence[str]
-) -> str:
-    if config.label is not None:
-        return config.label
-    rest = [name for name in names if name not in (config.text, config.pair)]
-    found = next((found for name in label_columns if (found := named_column(rest, name))), None)
-    if found is not None:
-        return found
-    others = [name for name in rest if name.lower() not in TEXT_COLUMNS]
-    if len(names) == (2 if config.pair is None else 3) and len(others) == 1:
-        return others[0]
-    raise unknown_column(path, "label", options.label, names)
-
-
-def named_column(names: Sequence[str], wanted: str) -> str | None:
-    """The column of this name, in whatever case it is written."""
-    return next((name for name in names if name.lower() == wanted), None)
-
-
-def _known_pair(names: Sequence[str]) -> tuple[str | None, str | None]:
-    for first, second in PAIR_COLUMNS:
-        text, pair = named_column(names, first), named_column(names, second)
-        if text is not None and pair is not None:
-            return text, pair
-    return None, None
 
 
 def is_blank(values: dict[str, Any], name: str) -> bool:
@@ -346,23 +210,3 @@ def cell_text(path: Path, row: TableRow, name: str, options: OptionNames) -> str
         raise InputError("A text must not be blank", f"{path}, {row.place}: nothing under {name}", "Give it some text.")
     refuse_half_pair(path, row.place, value)
     return value
-
-
-def missing_column(path: Path, option: str, name: str, names: Sequence[str]) -> InputError:
-    """The error for a column that was named by an option and is none of the file's."""
-    near = near_match(name, names)
-    return InputError(
-        f"{option} must be one of the file's columns: {', '.join(names)}",
-        f"{name}, for {path}",
-        f"Did you mean {near}?" if near else "Name one of them.",
-    )
-
-
-def unknown_column(path: Path, what: str, option: str, names: Sequence[str]) -> InputError:
-    """The error for a column that is needed, was not named and cannot be told."""
-    header = " Is the first line the header?" if file_kind(path).layout in ("csv", "tsv") else ""
-    return InputError(
-        f"The column that holds the {what} must be known",
-        f"{path} with the columns {', '.join(names)}",
-        f"Name it with {option}.{header}",
-    )

@@ -25,7 +25,7 @@ def windows_of(length: int, room: int, overlap: int) -> list[tuple[int, int]]:
         return [(0, length)]
     if overlap < 0 or overlap >= room:
         raise InputError(
-            "The windows of a long text must each bring new tokens: their overlap must be smaller than the room in them",
+            "The windows of a long text must each bring new tokens, so their overlap must be smaller than their room",
             f"an overlap of {overlap} tokens, and room for {room}",
             "Use a smaller overlap, or a larger --max-length.",
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.recipes.evaluation_files import refuse_unfit_folder, write_evaluation
 from bertsmith.recipes.finetuning.evaluate import evaluate_task
 from bertsmith.recipes.predict import model_folder_of, open_model

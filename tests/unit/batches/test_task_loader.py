@@ -16,9 +16,7 @@ from made_corpora import made_texts, made_tokenizer
 ROWS = 37
 LABELS = np.arange(ROWS)
 """Each sequence's number, so that it can be told."""
-EXAMPLES: TaskExamples = text_examples(
-    made_texts(ROWS, sentences=(1, 4)), LABELS, made_tokenizer(), max_length=64
-)
+EXAMPLES: TaskExamples = text_examples(made_texts(ROWS, sentences=(1, 4)), LABELS, made_tokenizer(), max_length=64)
 
 
 def _loader(*, batch_size: int = 8, micro_batch_tokens: int = 10_000, seed: int = 0) -> TaskLoader:

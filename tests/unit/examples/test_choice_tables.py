@@ -14,7 +14,7 @@ from bertsmith.examples.choice_tables import (
     read_choice_table,
     read_choices,
 )
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from made_tasks import write_rows
 

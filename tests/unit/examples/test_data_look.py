@@ -21,7 +21,8 @@ from bertsmith.examples.data_look import (
     validation_label_notes,
 )
 from bertsmith.examples.embedding_tables import EmbedRow
-from bertsmith.examples.task_tables import Columns, TaskRow, TaskTable
+from bertsmith.examples.task_columns import Columns
+from bertsmith.examples.task_tables import TaskRow, TaskTable
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.questions import GoldAnswer, Question
 from bertsmith.text.tagged import TaggedSentence

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bertsmith.examples.embedding_tables import EmbedColumns, EmbedTable, read_embed_table
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.errors import InputError
 from made_tasks import write_rows
 

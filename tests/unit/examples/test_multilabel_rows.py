@@ -18,7 +18,7 @@ from bertsmith.examples.multilabel import (
     read_multilabel_table,
     set_counts,
 )
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.errors import InputError
 from made_tasks import write_rows
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bertsmith.examples.question_tables import open_questions, question_of, read_questions
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from made_questions import asked, squad, write_squad
 

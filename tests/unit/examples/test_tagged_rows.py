@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertsmith.examples.tagged_rows import TaggedTable, is_table, read_tagged, read_words
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
+from bertsmith.examples.tagged_lists import is_table
+from bertsmith.examples.tagged_rows import TaggedTable, read_tagged, read_words
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.tagged import TaggedSentence
 

@@ -68,9 +68,7 @@ def test_special_tokens_that_stand_in_the_text_stay_text() -> None:
 
 
 def test_windows_each_have_their_rows_target_and_nothing_is_cut() -> None:
-    examples = text_examples(
-        [SHORT, LONG, SHORT], np.array([7, 8, 9]), TOKENIZER, max_length=12, long_texts="windows"
-    )
+    examples = text_examples([SHORT, LONG, SHORT], np.array([7, 8, 9]), TOKENIZER, max_length=12, long_texts="windows")
     assert examples.num_cut == 0
     assert examples.rows.tolist() == [0, *[1] * (len(examples) - 2), 2]
     assert len(examples) > 4

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bertsmith.examples.task_tables import Columns, OptionNames, TableConfig, read_task_table, read_texts, task_row
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import Columns
+from bertsmith.examples.task_tables import read_task_table, read_texts, task_row
 from bertsmith.foundation.errors import InputError
 from made_tasks import write_rows
 

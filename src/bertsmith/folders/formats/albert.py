@@ -65,6 +65,9 @@ def _write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+_DEFAULTS = {"hidden_act": "gelu_new", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
 def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
     if (inner := values.get("inner_group_num", 1)) != 1:
         raise InputError(
@@ -72,7 +75,8 @@ def _read(values: dict[str, Any], where: str) -> dict[str, Any]:
             f"inner_group_num {inner!r} in {where}",
             "Use another model.",
         )
-    fields = read_common(values | {"hidden_act": values.get("hidden_act", "gelu_new")}, where)
+    # What is not written down is as in the published class, which differs from BERT's.
+    fields = read_common(_DEFAULTS | values, where)
     return fields | {
         "embedding_size": values.get("embedding_size", 128),
         "num_hidden_groups": values.get("num_hidden_groups", 1),

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.config import Config
 from bertsmith.inference.prompting import LABEL, TEXT
 from bertsmith.recipes.settings import RuntimeConfig

@@ -11,7 +11,8 @@ import numpy as np
 
 from bertsmith.corpus.corpus import Corpus, Split
 from bertsmith.examples.classification import label_ids, label_name, labels_of, stratified_split
-from bertsmith.examples.task_tables import OptionNames, TaskRow, TaskTable, read_task_table
+from bertsmith.examples.table_config import OptionNames
+from bertsmith.examples.task_tables import TaskRow, TaskTable, read_task_table
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, new_folder, write_file, write_json
 from bertsmith.foundation.random_streams import random_stream

@@ -18,8 +18,8 @@ from bertsmith.examples.data_look import (
     row_lengths,
     validation_label_notes,
 )
+from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_examples import TaskExamples
-from bertsmith.examples.task_tables import OptionNames
 from bertsmith.foundation.errors import InputError
 from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size

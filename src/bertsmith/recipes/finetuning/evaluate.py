@@ -6,7 +6,7 @@ from pathlib import Path
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
 from bertsmith.examples.data_look import cut_note
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.task_outputs import batch_outputs
 from bertsmith.model.heads import Model

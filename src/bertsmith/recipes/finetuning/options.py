@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from bertsmith.examples.answering import AnswerConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.examples.task_examples import LongTexts
-from bertsmith.examples.task_tables import TableConfig
 from bertsmith.foundation.config import Config
 from bertsmith.model.config import TaskName
 from bertsmith.objectives.embedding import EmbedConfig

@@ -1,38 +1,31 @@
 """Fine-tuning in one call: rows, an encoder, the loop, a model folder that does a job, its scores."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from bertsmith.batches.loader import Prefetcher
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.engine.device import Device, choose_device
 from bertsmith.folders.model_folder import CARD, write_model
-from bertsmith.foundation.errors import InputError, unknown_name
+from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file, write_json
-from bertsmith.inference.task_outputs import batch_outputs
-from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import Objective
-from bertsmith.recipes.finetuning.data import Loaded, TaskData, loaded, task_data
+from bertsmith.recipes.finetuning.data import Loaded, TaskData, loaded
+from bertsmith.recipes.finetuning.given import Given
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
 from bertsmith.recipes.finetuning.several import run_seeds
 from bertsmith.recipes.finetuning.start_model import (
-    Source,
     freeze_encoder,
-    known_order,
-    open_source,
     start_model,
     task_model_config,
 )
-from bertsmith.recipes.finetuning.task import Better, Task
-from bertsmith.recipes.finetuning.tasks import TASKS
+from bertsmith.recipes.finetuning.validation import Validation, badness, keep_best
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
@@ -77,7 +70,7 @@ def finetune_run(
         run = RunFolder(folder, config)
         if run.is_finished:
             return run.finished()
-    given = _Given.of(config)
+    given = Given.of(config)
     if begins_anew:  # Only now: a slip of the pen must not cost the earlier run.
         remove_earlier(folder, config, (config.model, given.source.folder, config.train, config.validation))
     run = RunFolder(folder, config)
@@ -94,36 +87,10 @@ def finetune_run(
         return _train(config, run, given, device, started_at, observers, notify)
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What a run is given, read and checked."""
-
-    task: Task
-    source: Source
-    data: TaskData
-    metrics: dict[str, Better]
-    """The scores, the one first that tells the best validation."""
-    max_length: int
-
-    @classmethod
-    def of(cls, config: FinetuneConfig) -> "_Given":
-        """Read what a run is given, and refuse what cannot be used."""
-        task = TASKS[config.task]
-        source = open_source(config.model)
-        max_length = _max_length(config, source)
-        data = task_data(task, config)
-        data = data.with_labels(known_order(source, data.labels))
-        return cls(task, source, data, _metrics(config, task, data), max_length)
-
-    def heads(self, config: FinetuneConfig) -> dict[str, Any]:
-        """What `HeadsConfig` says of the task."""
-        return {"task": self.task.name} | self.task.heads(self.data.train, self.data.labels, config)
-
-
 def _train(
     config: FinetuneConfig,
     run: RunFolder,
-    given: _Given,
+    given: Given,
     device: Device,
     started_at: float,
     observers: Sequence[Observer],
@@ -152,7 +119,7 @@ def _train(
     ):
         begin = _Begin(config, loop_config, given, batches, objective, device, started_at, notify)
         state, books = begin.state_and_books(checkpoints)
-        validate = _Validation(state.model, batches, given, device)
+        validate = Validation(state.model, batches, given, device)
         loop = TrainingLoop(
             state=state,
             books=books,
@@ -167,12 +134,12 @@ def _train(
             sample=None,
             observers=[LogWriter(run.log, resumed_at=state.step), *observers],
             stop=stop,
-            badness=lambda metrics: _badness(metrics, given.metrics),
+            badness=lambda metrics: badness(metrics, given.metrics),
             patience=config.training.patience,
         )
         loop.run()
     metric, better = next(iter(given.metrics.items()))
-    kept_step = _keep_best(config, state, books, checkpoints, notify, metric)
+    kept_step = keep_best(config, state, books, checkpoints, notify, metric)
     evaluation = validate.settle() | {"decided_by": {"metric": metric, "better": better}}
     return _finish(config, run, given, state, evaluation, kept_step)
 
@@ -183,7 +150,7 @@ class _Begin:
 
     config: FinetuneConfig
     loop_config: LoopConfig
-    given: _Given
+    given: Given
     batches: Loaded
     objective: Objective
     device: Device
@@ -228,94 +195,6 @@ class _Begin:
         return TrainState(model, new_optimizer(model, self.loop_config.optimizer))
 
 
-class _Validation:
-    """Scores on the validation rows, and what they decide at the end."""
-
-    def __init__(self, model: Model, batches: Loaded, given: _Given, device: Device) -> None:
-        self._model = model
-        self._batches = batches
-        self._given = given
-        self._device = device
-
-    def __call__(self) -> dict[str, float]:
-        evaluation = self._evaluation(self._outputs(), self._model.config.heads)
-        return {name: evaluation[name] for name in self._given.metrics if name in evaluation}
-
-    def settle(self) -> dict[str, Any]:
-        """Let the task decide what it decides on validation, and evaluate the model as it then is."""
-        outputs = self._outputs()
-        model, given = self._model, self._given
-        examples, rows = self._batches.validation_examples, given.data.validation
-        heads = given.task.settle(outputs, examples, rows, model)
-        if heads != model.config.heads:
-            model.config = model.config.model_copy(update={"heads": heads})
-            outputs = self._outputs()
-        return self._evaluation(outputs, heads)
-
-    def _outputs(self) -> np.ndarray:
-        return batch_outputs(self._model, self._batches.validation.in_order(), self._device, self._given.task.head)
-
-    def _evaluation(self, outputs: np.ndarray, heads: HeadsConfig) -> dict[str, Any]:
-        given = self._given
-        return given.task.evaluation(outputs, self._batches.validation_examples, given.data.validation, heads)
-
-
-def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Better]:
-    """The task's scores, that one first which tells the best validation."""
-    known = task.metrics(data.validation, data.labels)
-    chosen = config.training.metric
-    if chosen is None:
-        chosen = next(iter(known))
-    elif chosen not in known:
-        raise unknown_name("training.metric", chosen, known)
-    ways: dict[str, Better] = {chosen: config.training.direction or known[chosen]}
-    for name, way in known.items():
-        ways.setdefault(name, way)
-    return ways
-
-
-def _badness(metrics: dict[str, float], ways: dict[str, Better]) -> tuple[float, ...]:
-    """Lower for a better validation, the loss deciding among equals; a score that is no number is the worst."""
-    name, better = next(iter(ways.items()))
-    score = metrics.get(name, math.nan)
-    if math.isnan(score):
-        return (math.inf, math.inf)
-    loss = metrics.get("loss", math.inf)
-    return (score if better == "lower" else -score, math.inf if math.isnan(loss) else loss)
-
-
-def _keep_best(
-    config: FinetuneConfig,
-    state: TrainState,
-    books: Bookkeeping,
-    checkpoints: CheckpointStore,
-    notify: Notify,
-    metric: str,
-) -> int:
-    """Give the model its weights of the best validation, where they are not those that it has; returns their step."""
-    best = books.best_step
-    if config.training.keep == "last" or best is None or best == state.step:
-        return state.step
-    checkpoint = checkpoints.at(best)
-    if checkpoint is None:
-        notify(f"the best validation was at step {best}, whose checkpoint is gone: the last model is kept")
-        return state.step
-    state.model.load_state_dict(checkpoint.read()[0].model.state_dict())
-    notify(f"the model of step {best} is kept, whose {metric.replace('_', ' ')} was the best")
-    return best
-
-
-def _max_length(config: FinetuneConfig, source: Source) -> int:
-    positions = source.num_positions
-    if config.max_length is not None and config.max_length > positions:
-        raise InputError(
-            "--max-length must not exceed the positions of the model",
-            f"{config.max_length}, and {source.folder} has {positions}",
-            f"Use --max-length {positions} or less.",
-        )
-    return config.max_length or source.max_length
-
-
 def _refuse_changed_data(run: RunFolder, data: TaskData) -> None:
     record = run.record()
     for name in ("train_sha256", "validation_sha256"):
@@ -330,7 +209,7 @@ def _refuse_changed_data(run: RunFolder, data: TaskData) -> None:
 def _finish(
     config: FinetuneConfig,
     run: RunFolder,
-    given: _Given,
+    given: Given,
     state: TrainState,
     evaluation: dict[str, Any],
     kept_step: int,

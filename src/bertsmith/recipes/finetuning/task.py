@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertsmith.engine.device import Device
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.task_outputs import Head
 from bertsmith.model.config import HeadsConfig

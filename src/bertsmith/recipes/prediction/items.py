@@ -8,17 +8,11 @@ from typing import Any
 
 from bertsmith.examples.choice_tables import ChoiceColumns, ChoiceItem, choice_row, read_choices
 from bertsmith.examples.question_tables import CONTEXT_COLUMNS, open_questions, question_of
-from bertsmith.examples.tagged_rows import is_table, read_words
-from bertsmith.examples.task_tables import (
-    SAMPLE_ROWS,
-    Columns,
-    OptionNames,
-    TableConfig,
-    named_column,
-    open_rows,
-    read_texts,
-    task_row,
-)
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.tagged_lists import is_table
+from bertsmith.examples.tagged_rows import read_words
+from bertsmith.examples.task_columns import SAMPLE_ROWS, Columns, named_column
+from bertsmith.examples.task_tables import open_rows, read_texts, task_row
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction.rows import ItemRow, held_together

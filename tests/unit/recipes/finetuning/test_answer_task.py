@@ -10,7 +10,7 @@ from finetune_parts import QUICK
 
 import bertsmith
 from bertsmith.examples.answering import AnswerExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPredictor

@@ -9,7 +9,7 @@ import pytest
 from finetune_parts import QUICK
 
 import bertsmith
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.choose import ChoosePredictor
 from bertsmith.model import HeadsConfig

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.model import HeadsConfig
 from bertsmith.objectives.calibration import brier_score, top_label_calibration_error
 from bertsmith.objectives.classification import class_probabilities

@@ -11,7 +11,7 @@ from finetune_parts import QUICK
 
 import bertsmith
 from bertsmith.engine.device import Device
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor

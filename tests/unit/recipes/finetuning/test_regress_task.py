@@ -12,7 +12,7 @@ from finetune_parts import QUICK
 
 import bertsmith
 from bertsmith.checkpoints.checkpoint import CheckpointStore
-from bertsmith.examples.task_tables import OptionNames, TableConfig
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.regress import RegressPredictor

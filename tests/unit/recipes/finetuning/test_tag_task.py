@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from finetune_parts import QUICK
 
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.tagging import TaggedExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.tag import TagPredictor

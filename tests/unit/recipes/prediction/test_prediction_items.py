@@ -6,7 +6,7 @@ from typing import Any
 import datasets
 import pytest
 
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction.items import file_input, num_characters
 from made_tasks import write_rows

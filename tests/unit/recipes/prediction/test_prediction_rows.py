@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bertsmith.examples.task_tables import TableConfig
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction import rows as rows_module
 from bertsmith.recipes.prediction.items import Given, file_input, stream_input

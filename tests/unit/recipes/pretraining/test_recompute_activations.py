@@ -7,7 +7,7 @@ import torch
 
 from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
-from bertsmith.model import EncoderConfig, ModelConfig, RotaryConfig, new_model
+from bertsmith.model import Encoder, EncoderConfig, ModelConfig, RotaryConfig, new_model
 from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.model.packed import PackedTokens
 from bertsmith.recipes.pretraining import run as recipe
@@ -30,6 +30,7 @@ def _model_config(**changes: Any) -> ModelConfig:
 @pytest.mark.parametrize("family", [{}, {"family": "modern", "type_vocab_size": 0, "rotary": RotaryConfig()}])
 def test_layers_are_made_anew_in_the_backward_pass_where_it_is_set(on: bool, family: dict[str, Any]) -> None:
     state = recipe._new_state(new_model(_model_config(**family), seed=0), _config(recompute_activations=on), CPU)
+    assert isinstance(state.model.encoder, Encoder)
     runs: list[str] = []
     for number, layer in enumerate(state.model.encoder.layers):
         layer.register_forward_pre_hook(lambda *_, number=number: runs.append(str(number)))

@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from bertsmith.engine.device import Device
 from bertsmith.examples.answering import AnswerConfig, AnswerExamples, QuestionEncoder
 from bertsmith.examples.question_tables import read_questions
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPredictor
 from bertsmith.model.config import AnsweringHead, HeadsConfig

@@ -12,8 +12,8 @@ from bertsmith.engine.device import Device
 from bertsmith.examples.choice import choice_examples, choice_notes, right_choices
 from bertsmith.examples.choice_tables import ChoiceTable, read_choice_table
 from bertsmith.examples.data_look import skipped_notes
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.choose import ChoosePredictor
 from bertsmith.model.config import HeadsConfig

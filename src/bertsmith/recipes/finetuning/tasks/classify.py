@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 from bertsmith.engine.device import Device
 from bertsmith.examples.classification import balanced_weights, label_counts, label_ids, labels_of
 from bertsmith.examples.data_look import label_notes, table_notes
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
-from bertsmith.examples.task_tables import OptionNames, TableConfig, TaskTable, read_task_table
+from bertsmith.examples.task_tables import TaskTable, read_task_table
 from bertsmith.examples.windows import means_by_row
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.model.config import HeadsConfig

@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from bertsmith.engine.device import Device
 from bertsmith.examples.embedding import embed_notes, embedding_examples, refuse_unlearnable
 from bertsmith.examples.embedding_tables import EmbedColumns, read_embed_table
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
 from bertsmith.model.config import HeadsConfig

@@ -20,8 +20,8 @@ from bertsmith.examples.multilabel import (
     read_multilabel_table,
     set_counts,
 )
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.examples.windows import means_by_row
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.multilabel import MultilabelPredictor

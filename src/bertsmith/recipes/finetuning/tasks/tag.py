@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from bertsmith.engine.device import Device
 from bertsmith.examples.classification import balanced_weights
 from bertsmith.examples.multilabel import label_strata
+from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.tag_schemes import scheme_of_labels
 from bertsmith.examples.tagged_rows import read_tagged
 from bertsmith.examples.tagging import (
@@ -24,7 +25,6 @@ from bertsmith.examples.tagging import (
     tagged_examples,
 )
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
-from bertsmith.examples.task_tables import OptionNames, TableConfig
 from bertsmith.inference.tag import TagPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model

@@ -1,0 +1,134 @@
+"""Which column of a task's table holds what: as it was named, or as names and contents tell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.foundation.errors import InputError, near_match
+from bertsmith.text.records import TEXT_COLUMNS
+from bertsmith.text.sources import file_kind
+from bertsmith.text.tables import TableRow, is_wordy
+
+PAIR_COLUMNS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("sentence_a", "sentence_b"),
+    ("question", "sentence"),
+    ("question", "context"),
+    ("query", "passage"),
+    ("text", "text_pair"),
+)
+"""Columns that hold the two texts of a pair, where none is named."""
+LABEL_COLUMNS = ("label", "labels", "class", "category", "target", "intent", "sentiment", "gold_label")
+"""Columns under which the label is looked for, in this order, where none is named."""
+_MORE_TEXT_COLUMNS = ("utterance", "question", "query", "review", "title")
+SAMPLE_ROWS = 100
+"""Rows that are looked at to tell the columns."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column holds what."""
+
+    text: str
+    pair: str | None
+    label: str | None
+
+    def __str__(self) -> str:
+        parts = {"text": self.text, "pair": self.pair, "label": self.label}
+        return ", ".join(f"{what} “{name}”" for what, name in parts.items() if name is not None)
+
+
+def find_columns(
+    path: Path,
+    sample: Sequence[TableRow],
+    config: TableConfig,
+    *,
+    labels: bool,
+    options: OptionNames,
+    label_columns: Sequence[str] = LABEL_COLUMNS,
+) -> Columns:
+    """The columns that were named, or else those whose names or contents tell.
+
+    Raises:
+        InputError: if one that was named is missing, or one that is needed cannot be told.
+    """
+    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    named = [(options.text, config.text), (options.pair, config.pair)]
+    if labels:
+        named.append((options.label, config.label))
+    for option, name in named:
+        if name is not None and name not in names:
+            raise missing_column(path, option, name, names)
+    if not names:
+        fault = next((row.fault for row in sample if row.fault is not None), None)
+        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
+    label = _label_column(path, names, config, options, label_columns) if labels else None
+    rest = [name for name in names if name != label]
+    text, pair = config.text, config.pair
+    if text is None and pair is None:
+        text, pair = _known_pair(rest)
+    if text is None:
+        rest = [name for name in rest if name != pair]
+        known = (*TEXT_COLUMNS, *_MORE_TEXT_COLUMNS)
+        text = next((found for name in known if (found := named_column(rest, name))), None)
+    if text is None:
+        # Where predictions are wanted, a column of labels may stand beside the text.
+        rest = rest if labels else [name for name in rest if name.lower() not in LABEL_COLUMNS]
+        wordy = [name for name in rest if any(is_wordy(row.values.get(name)) for row in sample)]
+        if len(wordy) != 1:
+            raise unknown_column(path, "text", options.text, names)
+        text = wordy[0]
+    return Columns(text, pair, label)
+
+
+def _label_column(
+    path: Path, names: list[str], config: TableConfig, options: OptionNames, label_columns: Sequence[str]
+) -> str:
+    if config.label is not None:
+        return config.label
+    rest = [name for name in names if name not in (config.text, config.pair)]
+    found = next((found for name in label_columns if (found := named_column(rest, name))), None)
+    if found is not None:
+        return found
+    others = [name for name in rest if name.lower() not in TEXT_COLUMNS]
+    if len(names) == (2 if config.pair is None else 3) and len(others) == 1:
+        return others[0]
+    raise unknown_column(path, "label", options.label, names)
+
+
+def named_column(names: Sequence[str], wanted: str) -> str | None:
+    """The column of this name, in whatever case it is written."""
+    return next((name for name in names if name.lower() == wanted), None)
+
+
+def _known_pair(names: Sequence[str]) -> tuple[str | None, str | None]:
+    for first, second in PAIR_COLUMNS:
+        text, pair = named_column(names, first), named_column(names, second)
+        if text is not None and pair is not None:
+            return text, pair
+    return None, None
+
+
+def missing_column(path: Path, option: str, name: str, names: Sequence[str]) -> InputError:
+    """The error for a column that was named by an option and is none of the file's."""
+    near = near_match(name, names)
+    return InputError(
+        f"{option} must be one of the file's columns: {', '.join(names)}",
+        f"{name}, for {path}",
+        f"Did you mean {near}?" if near else "Name one of them.",
+    )
+
+
+def unknown_column(path: Path, what: str, option: str, names: Sequence[str]) -> InputError:
+    """The error for a column that is needed, was not named and cannot be told."""
+    header = " Is the first line the header?" if file_kind(path).layout in ("csv", "tsv") else ""
+    return InputError(
+        f"The column that holds the {what} must be known",
+        f"{path} with the columns {', '.join(names)}",
+        f"Name it with {option}.{header}",
+    )

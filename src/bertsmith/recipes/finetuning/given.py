@@ -1,0 +1,62 @@
+"""What a fine-tuning is given, read and checked before any work begins."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bertsmith.foundation.errors import InputError, unknown_name
+from bertsmith.recipes.finetuning.data import TaskData, task_data
+from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.start_model import Source, known_order, open_source
+from bertsmith.recipes.finetuning.task import Better, Task
+from bertsmith.recipes.finetuning.tasks import TASKS
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a run is given, read and checked."""
+
+    task: Task
+    source: Source
+    data: TaskData
+    metrics: dict[str, Better]
+    """The scores, the one first that tells the best validation."""
+    max_length: int
+
+    @classmethod
+    def of(cls, config: FinetuneConfig) -> "Given":
+        """Read what a run is given, and refuse what cannot be used."""
+        task = TASKS[config.task]
+        source = open_source(config.model)
+        max_length = _max_length(config, source)
+        data = task_data(task, config)
+        data = data.with_labels(known_order(source, data.labels))
+        return cls(task, source, data, _metrics(config, task, data), max_length)
+
+    def heads(self, config: FinetuneConfig) -> dict[str, Any]:
+        """What `HeadsConfig` says of the task."""
+        return {"task": self.task.name} | self.task.heads(self.data.train, self.data.labels, config)
+
+
+def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Better]:
+    """The task's scores, that one first which tells the best validation."""
+    known = task.metrics(data.validation, data.labels)
+    chosen = config.training.metric
+    if chosen is None:
+        chosen = next(iter(known))
+    elif chosen not in known:
+        raise unknown_name("training.metric", chosen, known)
+    ways: dict[str, Better] = {chosen: config.training.direction or known[chosen]}
+    for name, way in known.items():
+        ways.setdefault(name, way)
+    return ways
+
+
+def _max_length(config: FinetuneConfig, source: Source) -> int:
+    positions = source.num_positions
+    if config.max_length is not None and config.max_length > positions:
+        raise InputError(
+            "--max-length must not exceed the positions of the model",
+            f"{config.max_length}, and {source.folder} has {positions}",
+            f"Use --max-length {positions} or less.",
+        )
+    return config.max_length or source.max_length
