@@ -4,9 +4,9 @@
         [--validation C.tsv] [--seeds 5] [--text COLUMN --label COLUMN --encoding E] [--arms ours peer …]
 
 Four arms. `ours`: the defaults here. `ours_last` and `peer_same`: the same settings on both sides, and the model of the
-last step. `peer`: the Trainer's own defaults. Every arm sees the same training rows, and is scored by `evaluate` on the
-test rows, which opens the Trainer's folders as they are. The results so far are read again from --work, so that a run
-that was stopped goes on.
+last step, which for ours is the last checkpoint of `ours`. `peer`: the Trainer's own defaults. Every arm sees the same
+training rows, and is scored by `evaluate` on the test rows, which opens the Trainer's folders as they are. The results
+so far are read again from --work, so that a run that was stopped goes on.
 """
 
 import argparse
@@ -39,11 +39,12 @@ def main() -> None:
             if f"{arm} {seed}" in found:
                 continue
             started_at = time.monotonic()
-            folder = args.work / f"{arm}-{seed}"
+            ours = _ours(args, seed)
             if arm.startswith("ours"):
-                _ours(args, folder, seed, keep="last" if arm == "ours_last" else "best")
+                folder = ours / "model" if arm == "ours" else max((ours / "checkpoints").glob("step-*"))
             else:
-                _peer(args, folder, seed, same=arm == "peer_same")
+                folder = args.work / f"{arm}-{seed}"
+                _peer(args, folder, ours, seed, same=arm == "peer_same")
             score = _score(args, folder)
             found[f"{arm} {seed}"] = {"score": score, "seconds": round(time.monotonic() - started_at, 1)}
             done.write_text(json.dumps(found, indent=2), encoding="utf-8")
@@ -51,23 +52,17 @@ def main() -> None:
     _write(args, found)
 
 
-def _ours(args: argparse.Namespace, folder: Path, seed: int, *, keep: str) -> None:
-    bertsmith.finetune(
-        args.task,
-        args.train,
-        model=args.model,
-        out=folder,
-        validation=args.validation,
-        seed=seed,
-        settings={f"data.{key}": value for key, value in _columns(args).items()} | {"training.keep": keep},
-    )
+def _ours(args: argparse.Namespace, seed: int) -> Path:
+    """The run here; one that is finished is not run again."""
+    settings = {f"data.{key}": value for key, value in _columns(args).items()}
+    out = args.work / f"ours-{seed}"
+    return bertsmith.finetune(
+        args.task, args.train, model=args.model, out=out, validation=args.validation, seed=seed, settings=settings
+    ).folder
 
 
-def _peer(args: argparse.Namespace, folder: Path, seed: int, *, same: bool) -> None:
+def _peer(args: argparse.Namespace, folder: Path, ours: Path, seed: int, *, same: bool) -> None:
     """The Trainer on the rows that ours was trained on."""
-    ours = args.work / f"ours-{seed}"
-    if not (ours / "model").is_dir():
-        _ours(args, ours, seed, keep="best")
     run = tomllib.loads((ours / "run.toml").read_text(encoding="utf-8"))
     record, training = run["record"], run["training"]
     values = {"task": args.task, "train": args.train, "model": args.model, "data": _columns(args)}
@@ -91,9 +86,8 @@ def _peer(args: argparse.Namespace, folder: Path, seed: int, *, same: bool) -> N
 
 
 def _score(args: argparse.Namespace, folder: Path) -> float:
-    model = folder / "model" if (folder / "model").is_dir() else folder
     table = TableConfig.parse(_columns(args), where="the options")
-    return float(bertsmith.evaluate(model, args.test, table=table, precision="fp32").metrics[args.score])
+    return float(bertsmith.evaluate(folder, args.test, table=table, precision="fp32").metrics[args.score])
 
 
 def _write(args: argparse.Namespace, found: dict[str, Any]) -> None:

@@ -130,7 +130,7 @@ def finetune(
         label: column of what is to be found.
         epochs: passes over the rows; or one of the next two. Three to twenty by their number where none is given.
         steps: steps.
-        minutes: time for all of it.
+        minutes: time for all of it, which several seeds share.
         strict: refuse rows that contradict each other, overlap or are broken.
         seed: decides the new weights and the order.
         seeds: train so often, by seeds that follow each other, and keep the best model.

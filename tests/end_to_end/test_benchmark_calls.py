@@ -16,7 +16,7 @@ _CALL = re.compile(r"^ +python (-m benchmarks\.\w+|benchmarks/\w+\.py)", re.MULT
 def _calls() -> list[str]:
     texts = [
         ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")), clean=False) or ""
-        for path in sorted((ROOT / "benchmarks").glob("*.py"))
+        for path in sorted((ROOT / "benchmarks").rglob("*.py"))
     ]
     return sorted({call for text in texts for call in _CALL.findall(text)})
 

@@ -70,6 +70,18 @@ def test_the_same_command_again_says_that_it_is_finished(
     refused(other, "training.seed was 0 and is now 5")
 
 
+def test_several_seeds_show_mean_and_spread(command: Command, encoder: Path, table: Path, tmp_path: Path) -> None:
+    run = ("finetune", "classify", table, "--model", encoder, "--out", tmp_path / "run", "--seeds", "2", *QUICK)
+    run = (*run, "--steps", "2")
+    outcome = command(*run)
+    assert outcome.code == 0, outcome.err
+    (found,) = command(*run, "--json").objects
+    shown = dict(re.findall(r"^(loss|accuracy) +(.+)$", outcome.out, re.MULTILINE))
+    for name in ("loss", "accuracy"):
+        assert shown[name] == f"{found[name]:.4f} ± {found['spread'][name]:.4f}"
+    assert found["spread"]["loss"] > 0
+
+
 def test_a_run_begins_again_from_its_own_settings(
     trained: tuple[Path, Outcome], command: Command, tmp_path: Path
 ) -> None:

@@ -82,7 +82,7 @@ def test_what_cannot_be_imported_or_pushed_exits_with_2_and_changes_nothing(
     refused(command("import", "nobody/nothing", "--offline", *out), "must be in the cache")
     refused(command("import", tmp_path / "nowhere", *out), "SOURCE must be")
     refused(command("import", mlm_run.model, "--out", mlm_run.model), "--out must be a new or empty folder")
-    refused(command("push", tmp_path / "nowhere", "bert"), "no folder")
+    refused(command("push", tmp_path / "nowhere", "bert"), "A model folder must exist")
     refused(command("push", mlm_run.folder / "tokenizer", "bert"), "a tokenizer")
     monkeypatch.delenv("HF_TOKEN")
     refused(command("push", mlm_run.model, "bert"), "needs a token", "HF_TOKEN")

@@ -11,10 +11,11 @@ from bertsmith.objectives.calibration import (
     expected_calibration_error,
     top_label_calibration_error,
 )
-from bertsmith.objectives.choice import choice_metrics, probabilities_of
+from bertsmith.objectives.choice import choice_metrics
 from bertsmith.objectives.correlation import pearson, spearman
 from bertsmith.objectives.multilabel import label_details, multilabel_scores
 from bertsmith.objectives.regression import regression_scores
+from bertsmith.objectives.softmax import softmax
 
 SEEDS = range(5)
 
@@ -62,7 +63,7 @@ def test_labels(seed: int) -> None:
 def test_choices(seed: int) -> None:
     stream = np.random.default_rng(seed)
     logits, right = stream.normal(0, 2, (40, 4)), stream.integers(0, 4, 40)
-    probabilities = [probabilities_of(row) for row in logits]
+    probabilities = [softmax(row) for row in logits]
     scores = choice_metrics(probabilities, right)
     assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(right, logits.argmax(1)))
     assert scores["loss"] == pytest.approx(metrics.log_loss(right, np.stack(probabilities), labels=range(4)))

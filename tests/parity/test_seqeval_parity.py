@@ -11,7 +11,8 @@ from seqeval import metrics, scheme
 from seqeval.metrics.sequence_labeling import get_entities
 
 from bertsmith.examples.tag_schemes import Scheme, entity_spans
-from bertsmith.objectives.tagging import count_entities, entity_details, entity_scores, label_scores
+from bertsmith.objectives.classification import label_scores
+from bertsmith.objectives.tagging import count_entities, entity_details, entity_scores
 
 TYPES = ("PER", "LOC", "creative-work")
 SCHEMES: dict[Scheme, tuple[str, Any]] = {

@@ -8,9 +8,6 @@ from torch import Tensor
 
 from bertsmith.model.packed import PackedTokens
 
-IGNORED = -100
-"""A target id that asks for nothing, the number that torch's losses know."""
-
 
 @dataclass(frozen=True)
 class Batch:

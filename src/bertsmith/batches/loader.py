@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.batches.micro_batches import TOKEN_MULTIPLE, micro_bounds
 from bertsmith.batches.sequence_format import FramedTokens, SequenceFormat
 from bertsmith.batches.targets import BatchOrigin, TargetMaker
 from bertsmith.corpus.corpus import Split
 from bertsmith.examples.masking import TargetedTokens
 from bertsmith.examples.pretraining import PretrainingExamples
+from bertsmith.examples.targets import IGNORED
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model.packed import PackedTokens
 

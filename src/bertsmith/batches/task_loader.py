@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.batches.micro_batches import TOKEN_MULTIPLE, micro_bounds
 from bertsmith.examples.ranges import places_of
+from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model.packed import PackedTokens
@@ -105,6 +106,8 @@ class TaskLoader:
             case "sequence":
                 return targets[sequences]
             case "token":
-                found = np.full((filled, *targets.shape[1:]), IGNORED, targets.dtype)
+                # Whole numbers are held in fewer bytes than losses take.
+                dtype = np.int64 if np.issubdtype(targets.dtype, np.integer) else targets.dtype
+                found = np.full((filled, *targets.shape[1:]), IGNORED, dtype)
                 found[: len(tokens)] = targets[tokens]
                 return found

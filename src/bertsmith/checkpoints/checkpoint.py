@@ -53,8 +53,8 @@ class Checkpoint:
 class CheckpointStore:
     """The checkpoints of one run: ``root/step-00001234``.
 
-    The newest `keep` stay, and the one with the best validation loss. An interrupted write leaves nothing that is ever
-    taken for a checkpoint.
+    The newest `keep` stay, and the one with the best validation, whatever that is judged by. An interrupted write
+    leaves nothing that is ever taken for a checkpoint.
     """
 
     def __init__(self, root: Path, *, keep: int = 2) -> None:

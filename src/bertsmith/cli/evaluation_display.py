@@ -13,12 +13,12 @@ _MOST_CLASSES = 20
 def show_details(evaluation: dict[str, Any]) -> None:
     """What there is beside the scores; not every task has each."""
     if evaluation.get("per_class"):
-        _show_classes(evaluation["per_class"])
+        _show_classes(evaluation["per_class"], evaluation.get("counted", "rows"))
     if evaluation.get("worst_errors"):
         _show_errors(evaluation["worst_errors"])
 
 
-def _show_classes(per_class: dict[str, dict[str, Any]]) -> None:
+def _show_classes(per_class: dict[str, dict[str, Any]], counted: str) -> None:
     """Each class's scores; of many, those with the lowest F1."""
     shown = sorted(per_class, key=lambda name: per_class[name]["f1"])[:_MOST_CLASSES]
     shown = [name for name in per_class if name in shown]
@@ -29,7 +29,7 @@ def _show_classes(per_class: dict[str, dict[str, Any]]) -> None:
         found = per_class[name]
         typer.echo(
             f"  {isolated(name)}{' ' * (width - len(name))}  precision {found['precision']:6.1%}  "
-            f"recall {found['recall']:6.1%}  F1 {found['f1']:6.1%}  {found['rows']:,} rows"
+            f"recall {found['recall']:6.1%}  F1 {found['f1']:6.1%}  {found['rows']:,} {counted}"
         )
 
 
@@ -38,7 +38,8 @@ def _show_errors(errors: list[dict[str, Any]]) -> None:
     typer.echo("\nworst errors")
     for error in errors[:_MOST_ERRORS]:
         label, predicted = (isolated(shortened(str(error[name]))) for name in ("label", "predicted"))
-        typer.echo(f"  {error['place']}: {label} taken for {predicted} ({error['score']:.0%})")
+        score = f" ({error['score']:.0%})" if "score" in error else ""
+        typer.echo(f"  {error['place']}: {label} taken for {predicted}{score}")
         for name in ("text", "pair"):
             if name in error:
                 typer.echo(f"      {isolated(shortened(error[name]))}")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LONGEST_EXAMPLE = 100
 _TRIES = {
-    "answer": '--question "What is it?" --context "{text}"',
+    "answer": '--question "{text}" --context "A text that may hold the answer."',
     "choose": '"{text}" --choice "One." --choice "Another."',
 }
 """What the command of a task takes, where it is more than a text."""
@@ -74,7 +74,10 @@ def finetune(
     learning_rate: Annotated[float | None, typer.Option(help="By the model's width if not given.")] = None,
     seed: Seed = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Train so often, by seeds that follow each other, and keep the best.")
+        int | None,
+        typer.Option(
+            min=1, help="Train so often, by seeds that follow each other, and keep the best. They share the minutes."
+        ),
     ] = None,
     restart: Restart = False,
     as_json: Json = False,
@@ -130,7 +133,12 @@ def finetune(
 
 def _show_run(run: "Run", task: str, *, as_json: bool) -> None:
     figures = {"folder": str(run.folder), "model": str(run.model_folder), "steps": run.steps, "tokens": run.tokens}
-    result(figures | {"rows": run.evaluation["rows"]} | run.metrics, as_json=as_json)
+    scores: dict[str, Any] = dict(run.metrics)
+    if run.spread and as_json:
+        scores["spread"] = run.spread
+    elif run.spread:
+        scores = {name: f"{value:.4f} ± {run.spread[name]:.4f}" for name, value in run.metrics.items()}
+    result(figures | {"rows": run.evaluation["rows"]} | scores, as_json=as_json)
     if not as_json:
         show_details(run.evaluation)
         note(f"\nreport: {run.folder / 'report.html'}")

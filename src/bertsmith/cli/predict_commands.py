@@ -12,6 +12,10 @@ from bertsmith.foundation.errors import InputError
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts.")]
 Pair = Annotated[str | None, typer.Option(help="The second text, for a model of pairs.")]
 Source = Annotated[str | None, typer.Option("--input", help="A file of rows, or - for lines on standard input.")]
+TextSource = Annotated[
+    str | None,
+    typer.Option("--input", help='A file of rows, or - for lines: texts, or JSON objects with "text" and "pair".'),
+]
 Output = Annotated[Path | None, typer.Option(help="Write results there: .csv, .tsv, else JSON lines.")]
 TextColumn = Annotated[str | None, typer.Option(help="The file's column of the text; guessed if not given.")]
 PairColumn = Annotated[str | None, typer.Option(help="The file's column of the second text.")]
@@ -28,7 +32,7 @@ def classify(
     folder: Folder,
     texts: Texts = None,
     pair: Pair = None,
-    source: Source = None,
+    source: TextSource = None,
     output: Output = None,
     text_column: TextColumn = None,
     pair_column: PairColumn = None,
@@ -51,7 +55,7 @@ def regress(
     folder: Folder,
     texts: Texts = None,
     pair: Pair = None,
-    source: Source = None,
+    source: TextSource = None,
     output: Output = None,
     text_column: TextColumn = None,
     pair_column: PairColumn = None,
@@ -72,7 +76,7 @@ def multilabel(
     folder: Folder,
     texts: Texts = None,
     pair: Pair = None,
-    source: Source = None,
+    source: TextSource = None,
     output: Output = None,
     text_column: TextColumn = None,
     pair_column: PairColumn = None,
@@ -218,6 +222,6 @@ def _texts_or_pair(texts: list[str] | None, pair: str | None) -> list[Any]:
         return list(texts or [])
     if len(texts or []) != 1:
         raise InputError(
-            "--pair goes with one text", f"{len(texts or [])} texts", "Give pairs as columns of a file with --input."
+            "--pair goes with one text", f"{len(texts or [])} texts", "Give pairs as rows of an input with --input."
         )
     return [(text, pair) for text in texts or []]

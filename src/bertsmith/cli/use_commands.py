@@ -10,7 +10,7 @@ from bertsmith.cli.evaluation_display import show_details
 from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision
 from bertsmith.cli.output import note, result
 
-_DETAILS = ("per_class", "confusion", "labels", "worst_errors")
+_DETAILS = ("per_class", "confusion", "labels", "worst_errors", "counted")
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 from pydantic import Field
 
-from bertsmith.examples.task_examples import LongTexts, TaskExamples
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, refuse_long_texts
 from bertsmith.examples.text_windows import ContextTokens, TextPart, TextWindows
 from bertsmith.examples.windows import windows_of
 from bertsmith.foundation.config import Config
@@ -108,10 +108,11 @@ class QuestionEncoder:
         max_length: most tokens of a window, special ones included.
         overlap: as in `AnswerConfig`.
         max_question: as in `AnswerConfig`.
-        long_texts: whose tail is kept of a longer question where it is ``tail``; else its head is.
+        long_texts: which end is kept of a longer question.
 
     Raises:
-        InputError: if the tokenizer has no first token, or the lengths leave no room or no way forward.
+        InputError: if the tokenizer has no first token, the lengths leave no room or no way forward, or long
+            questions are to be read in windows.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class QuestionEncoder:
         max_question: int | None = None,
         long_texts: LongTexts = "head",
     ) -> None:
+        refuse_long_texts(long_texts, ("head", "tail"), "texts are read in windows always, and this is for questions")
         self._tokenizer = tokenizer
         self._frame = _Frame.of(tokenizer)
         self._overlap = overlap

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from bertsmith.examples.choice_tables import ChoiceItem, ChoiceRow, ChoiceTable
-from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows, refuse_long_texts
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -20,16 +20,44 @@ _FEWEST_ROWS_TO_JUDGE = 10
 def right_choices(table: ChoiceTable) -> Int[np.ndarray, " rows"]:
     """Place of the right choice of each row, from 0.
 
-    A number is a place. Labels that are text are places where all of a file can be, and otherwise the texts of choices.
+    A number is a place. Labels that are text are what the columns say, and else what `labels_are_texts` finds.
 
     Raises:
-        InputError: for a label that is neither, or the text of two choices.
+        InputError: for a label that is neither, or the text of two choices; as `labels_are_texts`.
     """
-    written = [row for row in table.rows if isinstance(row.label, str)]
-    by_text = not all(_is_place(row) for row in written)
-    if by_text and all(_number(row.label) is not None for row in written):
-        by_text = all(len(_with_text(row)) == 1 for row in written)
+    by_text = labels_are_texts(table) or False
     return np.array([_right(row, table, by_text=by_text) for row in table.rows], np.int64)
+
+
+def labels_are_texts(table: ChoiceTable) -> bool | None:
+    """Whether the labels of a file that are text are the texts of choices, and not their places.
+
+    That is what its columns say; else they are places where all of them can be, and otherwise texts.
+
+    Returns:
+        None where nothing tells: no label is text, or each is at once the place and the text of the same choice.
+
+    Raises:
+        InputError: where the columns do not say it, each label is the place of a choice and the text of one, and these
+            are not always the same.
+    """
+    if table.columns.by_text is not None:
+        return table.columns.by_text
+    written = [row for row in table.rows if isinstance(row.label, str)]
+    all_texts = all(len(_with_text(row)) == 1 for row in written)
+    if not all(_is_place(row) for row in written):
+        return all_texts or any(_number(row.label) is None for row in written)
+    if not all_texts:
+        return False
+    unlike = next((row for row in written if _with_text(row) != [_number(row.label)]), None)
+    if unlike is None:
+        return None
+    raise InputError(
+        "It must show whether labels are the places of the right choices, from 0, or their texts",
+        f"{table.path}, where each of {len(written)} can be both, as {table.columns.label}={unlike.label!r:.60} in "
+        f"{unlike.place}",
+        "Write places, as numbers in a .jsonl file.",
+    )
 
 
 def choice_notes(table: ChoiceTable) -> list[str]:
@@ -69,8 +97,7 @@ def choice_examples(
     Raises:
         InputError: if `max_length` leaves no room for text, or texts are to be read in windows.
     """
-    if long_texts == "windows":
-        raise InputError("long_texts must be head or tail where choices are compared", long_texts, "Use one of them.")
+    refuse_long_texts(long_texts, ("head", "tail"), "choices are compared by one reading of each")
     sequences: list[tuple[np.ndarray, np.ndarray]] = []
     num_cut = 0
     for first in range(0, len(items), _ENCODED_AT_ONCE):
@@ -126,8 +153,9 @@ def _right(row: ChoiceRow, table: ChoiceTable, *, by_text: bool) -> int:
     if number is not None and _is_place(row) and not (by_text and isinstance(row.label, str)):
         return number
     count = len(row.item.choices)
+    ways = {None: ", or its text", False: ", as in training", True: ", as a number, or its text, as in training"}
     raise InputError(
-        f"A label must be the place of the right choice, from 0 to {count - 1}, or its text",
+        f"A label must be the place of the right choice, from 0 to {count - 1}{ways[table.columns.by_text]}",
         f"{table.path}, {row.place}: {table.columns.label}={row.label!r:.60}, "
         + (f"the text of {len(found)} choices" if found else f"with {count} choices"),
         "Mend the row, or name another column with --label.",

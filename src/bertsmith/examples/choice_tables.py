@@ -86,6 +86,8 @@ class ChoiceColumns:
     choices: tuple[str, ...]
     """A column for each choice, or one that holds lists."""
     label: str | None
+    by_text: bool | None = None
+    """Whether labels that are text are the texts of choices, and not their places; None where that is not known."""
 
     def __str__(self) -> str:
         parts = {"text": self.text, "start": self.start}

@@ -1,7 +1,7 @@
 """The labels of a classification: found in the data, ordered, and mapped by name."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -94,14 +94,14 @@ def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows
     return ids
 
 
-def unknown_label(name: str, labels: Sequence[str], path: Path, place: str) -> InputError:
-    """The error for a label of a row that a model does not know."""
+def unknown_label(name: str, labels: Sequence[str], path: Path, place: str, *, word: str | None = None) -> InputError:
+    """The error for a label of a row, or of a word in it, that a model does not know."""
     shown = ", ".join(labels[:_MOST_SHOWN]) + (" …" if len(labels) > _MOST_SHOWN else "")
     near = near_match(name, labels)
     return InputError(
         f"Every label must be one that the model is trained on: {shown}",
-        f"“{name}” in {path}, {place}",
-        f"Did you mean {near}?" if near else "Mend the row, or add rows with this label to the training data.",
+        f"“{name}”{'' if word is None else f' of “{word:.30}”'} in {path}, {place}",
+        f"Did you mean {near}?" if near else "Mend it, or add rows with this label to the training data.",
     )
 
 
@@ -126,6 +126,45 @@ def stratified_split(
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
+def grouped_split(
+    ids: Int[np.ndarray, " rows"], groups: Sequence[Hashable], *, share: float, seed: int
+) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " validation"]]:
+    """Split rows as `stratified_split` does, as far as all rows of a group can stay on one side.
+
+    Groups are gone through in an order that `seed` decides, and held out where that brings the rows of each label
+    nearer to their share; where none does, the one that leads least far beyond it is. A row of each label stays to
+    train on. Where no group can be held out, rows are split one by one.
+
+    Args:
+        ids: label of each row.
+        groups: what each row belongs to; rows with equal ones stay together.
+        share: of the rows, to be held out.
+        seed: decides which.
+
+    Returns:
+        the rows to train on and those held out, each in ascending order.
+    """
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    members = np.array([numbers[group] for group in groups], np.int64)
+    labels, places = np.unique(ids, return_inverse=True)
+    counts = np.zeros((len(numbers), len(labels)), np.int64)
+    np.add.at(counts, (members, places), 1)
+    left = counts.sum(0)
+    missing = np.clip(np.round(share * left).astype(np.int64), 1, np.maximum(left - 1, 0))
+    held = np.zeros(len(numbers), bool)
+    order = random_stream(seed, "held out", "groups").permutation(len(numbers)).tolist()
+    for group in order:
+        if _leaves_some(left, counts[group]) and _distance(missing - counts[group]) < _distance(missing):
+            held[group] = True
+            left, missing = left - counts[group], missing - counts[group]
+    if not held.any():
+        possible = [group for group in order if _leaves_some(left, counts[group])]
+        if not possible:
+            return stratified_split(ids, share=share, seed=seed)
+        held[min(possible, key=lambda group: _distance(missing - counts[group]))] = True
+    return np.flatnonzero(~held[members]), np.flatnonzero(held[members])
+
+
 def label_counts(ids: Int[np.ndarray, " rows"], labels: Sequence[str]) -> dict[str, int]:
     """Rows of each label."""
     counts = Counter(ids.tolist())
@@ -136,6 +175,15 @@ def balanced_weights(ids: Int[np.ndarray, " rows"], num_labels: int) -> tuple[fl
     """A weight for each label so that all weigh the same together, and a row 1 on average."""
     counts = np.bincount(ids, minlength=num_labels)
     return tuple((len(ids) / (num_labels * np.maximum(counts, 1))).tolist())
+
+
+def _leaves_some(left: Int[np.ndarray, " labels"], taken: Int[np.ndarray, " labels"]) -> bool:
+    """Whether rows are left of each label that some are taken of."""
+    return bool((left > taken)[taken > 0].all())
+
+
+def _distance(missing: Int[np.ndarray, " labels"]) -> int:
+    return int(np.abs(missing).sum())
 
 
 def _number(name: str) -> float | None:

@@ -71,7 +71,7 @@ def table_notes(table: TaskTable) -> list[str]:
 
 def skipped_notes(places: Sequence[str]) -> list[str]:
     """A line about rows that were left out because something in them is blank; none without any."""
-    return [f"{len(places):,} rows left out, blank: {_some(places)}"] if places else []
+    return [f"{len(places):,} rows left out, blank: {first_few(places)}"] if places else []
 
 
 def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
@@ -97,7 +97,7 @@ def contradiction_note(rows: Sequence[KeyedRow]) -> str | None:
     if not found:
         return None
     texts = len({one.key for one in found})
-    first = f"“{_first_text(found[0].key):.60}” in {_some(list(map(str, found)))}"
+    first = f"“{_first_text(found[0].key):.60}” in {first_few(list(map(str, found)))}"
     return f"{texts:,} texts have different labels in other rows: {first}"
 
 
@@ -118,7 +118,7 @@ def refuse_contradictions(path: Path, rows: Sequence[KeyedRow], options: OptionN
     if found := contradictions(rows):
         raise InputError(
             f"Under {options.strict} rows with the same texts must have the same label",
-            f"{len(found):,} in {path} that differ from an earlier one: {_some(list(map(str, found)))}",
+            f"{len(found):,} in {path} that differ from an earlier one: {first_few(list(map(str, found)))}",
             f"Mend or remove these rows, or leave {options.strict} out.",
         )
 
@@ -130,7 +130,7 @@ def refuse_overlap(
     if shared := overlap(train, validation):
         raise InputError(
             f"Under {options.strict} no validation row may have the texts of a training row",
-            f"{len(shared):,} of {len(validation):,}, in {path}: {_some(shared)}",
+            f"{len(shared):,} of {len(validation):,}, in {path}: {first_few(shared)}",
             f"Remove these rows from one of the two, or leave {options.strict} out.",
         )
 
@@ -138,7 +138,7 @@ def refuse_overlap(
 def counts_note(part: str, num_rows: int, counts: Mapping[str, int]) -> str:
     """A line about the size of a part of the data, and how often it has each label, the commonest first."""
     commonest = [f"“{name}” {count:,}" for name, count in Counter(counts).most_common()]
-    return f"{part}: {num_rows:,} rows" + (f", of {_some(commonest)}" if commonest else "")
+    return f"{part}: {num_rows:,} rows" + (f", of {first_few(commonest)}" if commonest else "")
 
 
 def label_notes(counts: Mapping[str, int]) -> list[str]:
@@ -146,7 +146,7 @@ def label_notes(counts: Mapping[str, int]) -> list[str]:
     notes: list[str] = []
     small = [f"{name} {count}" for name, count in counts.items() if count < _FEW_ROWS]
     if small:
-        notes.append(f"labels with fewer than {_FEW_ROWS} training rows: {_some(small)}")
+        notes.append(f"labels with fewer than {_FEW_ROWS} training rows: {first_few(small)}")
     largest, smallest = max(counts.values()), min(counts.values())
     if largest >= _UNEVEN * max(smallest, 1):
         notes.append(
@@ -162,7 +162,7 @@ def validation_label_notes(counts: Mapping[str, int]) -> list[str]:
     if len(absent) == len(counts) - 1 > 0:
         (only,) = (name for name in counts if name not in absent)
         return [f"all validation rows have the label {only}: their scores say nothing of the others"]
-    return [f"labels without a validation row: {_some(absent)}"] if absent else []
+    return [f"labels without a validation row: {first_few(absent)}"] if absent else []
 
 
 def row_lengths(rows: Sequence[KeyedRow], tokenizer: Tokenizer, *, apart: bool = False) -> Int[np.ndarray, " rows"]:
@@ -219,6 +219,7 @@ def _first_text(key: Any) -> str:
             return key
 
 
-def _some(items: Sequence[str]) -> str:
+def first_few(items: Sequence[str]) -> str:
+    """The first of some names or places, and how many more there are."""
     more = len(items) - _MOST_SHOWN
     return ", ".join(items[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

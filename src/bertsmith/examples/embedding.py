@@ -1,15 +1,17 @@
 """Rows for embeddings as groups of token sequences, and what stands out in the rows."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
+from bertsmith.examples.data_look import skipped_notes
 from bertsmith.examples.embedding_tables import EmbedKind, EmbedRow, EmbedTable
-from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows, refuse_long_texts
 from bertsmith.foundation.errors import InputError
+from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _ROWS_AT_ONCE = 512
@@ -52,30 +54,18 @@ def embedding_examples(
     Raises:
         InputError: if `max_length` leaves no room for text, windows are asked for, or a text has no tokens.
     """
-    if long_texts == "windows":
-        raise InputError(
-            "An embedding is made of one reading of a text, so long_texts must be head or tail", "windows", "Use head."
-        )
+    refuse_long_texts(long_texts, ("head", "tail"), "an embedding is made of one reading of a text")
     sequences: list[tuple[np.ndarray, np.ndarray]] = []
     row_of: list[int] = []
     cut_rows: set[int] = set()
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        texts = [
-            (row, text)
-            for row, one in enumerate(rows[first : first + _ROWS_AT_ONCE], first)
-            for text in _sides(one, kind, in_halves)
-        ]
-        encodings = tokenizer.encode_batch([text for _, text in texts])
-        for (row, text), encoding in zip(texts, encodings, strict=True):
-            (kept,) = kept_windows(encoding, max_length, long_texts)
-            if not len(kept):
-                raise InputError(
-                    "A text must have tokens", f"none in “{text:.60}”, {rows[row].place}", "Remove that row."
-                )
-            if len(kept) < len(encoding):
-                cut_rows.add(row)
-            sequences.append((encoding.token_ids[kept], encoding.segment_ids[kept]))
-            row_of.append(row)
+    for row, text, encoding in _encoded([_sides(row, kind, in_halves) for row in rows], tokenizer):
+        (kept,) = kept_windows(encoding, max_length, long_texts)
+        if not len(kept):
+            raise InputError("A text must have tokens", f"none in “{text:.60}”, {rows[row].place}", "Remove that row.")
+        if len(kept) < len(encoding):
+            cut_rows.add(row)
+        sequences.append((encoding.token_ids[kept], encoding.segment_ids[kept]))
+        row_of.append(row)
     counts = np.bincount(np.asarray(row_of, np.int64), minlength=len(rows))
     scored = kind == "scored"
     targets = np.array([row.score for row in rows], np.float32) if scored else _numbers([ids for ids, _ in sequences])
@@ -92,9 +82,7 @@ def embedding_examples(
 def embed_notes(table: EmbedTable) -> list[str]:
     """What stands out in the rows, one line each; empty where nothing does."""
     rows = table.rows
-    notes: list[str] = []
-    if table.skipped:
-        notes.append(f"{len(table.skipped):,} rows left out, blank")
+    notes = skipped_notes(table.skipped)
     if doubles := sum(count - 1 for count in Counter(row.texts for row in rows).values()):
         notes.append(f"{doubles:,} of {len(rows):,} rows repeat the texts of another")
     if table.columns.kind == "pairs" and (same := sum(row.texts[0] == row.texts[1] for row in rows)):
@@ -126,6 +114,15 @@ def _sides(row: EmbedRow, kind: EmbedKind, in_halves: bool) -> tuple[str, ...]:
         return row.texts
     text = row.texts[0]
     return halves(text) if in_halves else (text, text)
+
+
+def _encoded(sides: Sequence[tuple[str, ...]], tokenizer: Tokenizer) -> Iterator[tuple[int, str, Encoding]]:
+    """Each text of each row, with the row's number and what the tokenizer makes of it."""
+    for first in range(0, len(sides), _ROWS_AT_ONCE):
+        texts = [(row, text) for row, own in enumerate(sides[first : first + _ROWS_AT_ONCE], first) for text in own]
+        encodings = tokenizer.encode_batch([text for _, text in texts])
+        for (row, text), encoding in zip(texts, encodings, strict=True):
+            yield row, text, encoding
 
 
 def _numbers(sequences: Sequence[np.ndarray]) -> Int[np.ndarray, " sequences"]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bertsmith.examples.data_look import first_few, skipped_notes
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import SAMPLE_ROWS, Columns, missing_column, named_column, unknown_column
 from bertsmith.examples.task_tables import cell_text, is_blank, whole_rows
@@ -19,7 +20,6 @@ QUESTION_COLUMNS = ("question", "query")
 """Columns under which the question is looked for, in this order, where none is named. So are the next two."""
 CONTEXT_COLUMNS = ("context", "passage", "paragraph", "document", "text")
 ANSWER_COLUMNS = ("answers", "answer")
-_MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,7 @@ def read_questions(
     ]
     if config.strict:
         _refuse(path, faults, options)
-    notes = [f"{len(blank):,} rows left out, blank: {_some(blank)}"] if blank else []
-    notes += [f"{len(places):,} {what}: {_some(places)}" for places, what in faults if places]
-    if doubles := sum(count - 1 for count in Counter(row.key for row in placed).values()):
-        notes.append(f"{doubles:,} of {len(placed):,} questions repeat another about the same text")
-    return QuestionTable(path, columns, placed, tuple(notes))
+    return QuestionTable(path, columns, placed, (*skipped_notes(blank), *_notes(placed, faults)))
 
 
 def open_questions(
@@ -172,7 +168,7 @@ def _misplaced(written: Sequence[Question], placed: Sequence[Question]) -> tuple
 
 
 def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: OptionNames) -> None:
-    found = [f"{len(places):,} {what.partition(',')[0]}: {_some(places)}" for places, what in faults if places]
+    found = [f"{len(places):,} {what.partition(',')[0]}: {_places(places)}" for places, what in faults if places]
     if found:
         raise InputError(
             f"Under {options.strict} answers must stand at their offsets, and impossible questions must have none",
@@ -181,7 +177,13 @@ def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: Op
         )
 
 
-def _some(places: Sequence[str]) -> str:
-    items = list(dict.fromkeys(places))
-    more = len(items) - _MOST_SHOWN
-    return ", ".join(items[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+def _notes(questions: Sequence[Question], faults: Sequence[tuple[Sequence[str], str]]) -> list[str]:
+    notes = [f"{len(places):,} {what}: {_places(places)}" for places, what in faults if places]
+    if doubles := sum(count - 1 for count in Counter(question.key for question in questions).values()):
+        notes.append(f"{doubles:,} of {len(questions):,} questions repeat another about the same text")
+    return notes
+
+
+def _places(places: Sequence[str]) -> str:
+    """The first of some places, each once."""
+    return first_few(list(dict.fromkeys(places)))

@@ -14,17 +14,16 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertsmith.examples.classification import label_order, unknown_label
 from bertsmith.examples.tag_schemes import OUTSIDE
+from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.task_examples import TaskExamples
-from bertsmith.foundation.errors import InputError, near_match
+from bertsmith.examples.windows import OVERLAP_SHARE
+from bertsmith.foundation.errors import InputError
 from bertsmith.text.tagged import TaggedSentence
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-UNLABELLED = -100
-"""Target of a token that carries no label, which losses pass over."""
 _OTHER = "X"  # What Universal Dependencies call words that are none of the rest.
-_OVERLAP_SHARE = 0.25
-"""How much of a window's room it shares with the one before it."""
 _FEW_WORDS = 10
 _MOST_SHOWN = 8
 
@@ -41,7 +40,7 @@ class WordWindow:
 
 @dataclass(frozen=True)
 class TaggedExamples(TaskExamples):
-    """Sentences as sequences; `targets` has a label for the first piece of each word, else `UNLABELLED`."""
+    """Sentences as sequences; `targets` has a label for the first piece of each word, else `IGNORED`."""
 
     words: Int[np.ndarray, " tokens"] = field(kw_only=True)
     """As in `WordWindow`."""
@@ -89,7 +88,7 @@ class WordCutter:
         if not sizes.sum():
             return [], False
         cut = [ids[: self._room] for ids in pieces]
-        ranges = word_ranges(np.minimum(sizes, self._room), self._room, int(_OVERLAP_SHARE * self._room))
+        ranges = word_ranges(np.minimum(sizes, self._room), self._room, int(OVERLAP_SHARE * self._room))
         return [self._window(cut, *bounds) for bounds in ranges], bool((sizes > self._room).any())
 
     def _window(
@@ -98,7 +97,7 @@ class WordCutter:
         sizes = np.array([len(ids) for ids in pieces[slice(*seen)]], np.int64)
         starts = len(self._before) + np.cumsum(sizes) - sizes
         token_ids = np.concatenate([self._before, *pieces[slice(*seen)], self._after])
-        words = np.full(len(token_ids), -1, np.int64)
+        words = np.full(len(token_ids), -1, np.int32)
         inside = np.flatnonzero(sizes[read[0] - seen[0] : read[1] - seen[0]]) + read[0] - seen[0]
         words[starts[inside]] = inside + seen[0]
         return WordWindow(token_ids, words)
@@ -175,7 +174,9 @@ def tagged_examples(
     joined = TaskExamples.of(
         [(window.token_ids, np.zeros(len(window.token_ids), np.int8)) for _, window in found],
         [row for row, _ in found],
-        targets=np.concatenate([np.where(one.words < 0, UNLABELLED, ids[row][one.words]) for row, one in found]),
+        targets=np.concatenate(
+            [np.where(one.words < 0, IGNORED, ids[row][one.words]).astype(np.int32) for row, one in found]
+        ),
         targets_by="token",
     )
     words = np.concatenate([window.words for _, window in found])
@@ -203,9 +204,7 @@ def tag_labels(sentences: Iterable[TaggedSentence], path: Path) -> tuple[str, ..
             f"only {min(names, default='none')} for every word of {path}",
             "Add sentences with other labels, or name another column with --label.",
         )
-    if all(name.isdecimal() for name in names):
-        return tuple(sorted(names, key=lambda name: (int(name), name)))
-    return tuple(sorted(names))
+    return label_order(names)
 
 
 def tag_ids(sentences: Sequence[TaggedSentence], labels: Sequence[str], path: Path) -> list[Int[np.ndarray, " _"]]:
@@ -219,14 +218,8 @@ def tag_ids(sentences: Sequence[TaggedSentence], labels: Sequence[str], path: Pa
     for sentence in sentences:
         unknown = next((number for number, tag in enumerate(sentence.tags) if tag not in places), None)
         if unknown is not None:
-            tag = sentence.tags[unknown]
-            shown = ", ".join(labels[:_MOST_SHOWN]) + (" …" if len(labels) > _MOST_SHOWN else "")
-            near = near_match(tag, labels)
-            raise InputError(
-                f"Every label must be one that the model is trained on: {shown}",
-                f"“{tag}” of “{sentence.words[unknown]:.30}” in {path}, {sentence.word_place(unknown)}",
-                f"Did you mean {near}?" if near else "Mend it, or add sentences with this label to the training data.",
-            )
+            tag, word = sentence.tags[unknown], sentence.words[unknown]
+            raise unknown_label(tag, labels, path, sentence.word_place(unknown), word=word)
         found.append(np.array([places[tag] for tag in sentence.tags], np.int64))
     return found
 

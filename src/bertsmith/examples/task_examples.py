@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int, Shaped
 
-from bertsmith.examples.windows import windows_of
+from bertsmith.examples.windows import OVERLAP_SHARE, windows_of
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -17,8 +17,6 @@ LongTexts = Literal["head", "tail", "windows"]
 TargetsBy = Literal["sequence", "token", "group"]
 
 _ENCODED_AT_ONCE = 1024
-_OVERLAP_SHARE = 0.25
-"""How much of a window's room it shares with the one before it."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +109,18 @@ def text_examples(
     return TaskExamples.of(sequences, rows, targets=targets, num_cut=num_cut)
 
 
+def refuse_long_texts(long_texts: LongTexts, known: Sequence[LongTexts], reason: str) -> None:
+    """Raise an `InputError` for a treatment of long texts that would do nothing.
+
+    Args:
+        long_texts: what was asked for.
+        known: what may be.
+        reason: why nothing else may be.
+    """
+    if long_texts not in known:
+        raise InputError(f"long_texts must be {' or '.join(known)}: {reason}", long_texts, f"Use {known[-1]}.")
+
+
 def is_cut(encoding: Encoding, windows: Sequence[Int[np.ndarray, "..."]]) -> bool:
     """Whether something of an encoding stands in none of its windows."""
     shown = windows[0] if len(windows) == 1 else np.unique(np.concatenate(windows))
@@ -145,7 +155,7 @@ def kept_windows(encoding: Encoding, max_length: int, long_texts: LongTexts = "h
     if long_texts == "windows":
         moving = int(first_is_shorter)
         still = places[1 - moving][: counts[1 - moving]]
-        of_moving = windows_of(len(places[moving]), counts[moving], int(_OVERLAP_SHARE * counts[moving]))
+        of_moving = windows_of(len(places[moving]), counts[moving], int(OVERLAP_SHARE * counts[moving]))
         return [np.sort(np.concatenate([special, still, places[moving][start:end]])) for start, end in of_moving]
     kept = [
         part[:count] if long_texts == "head" else part[len(part) - count :]

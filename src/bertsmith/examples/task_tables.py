@@ -10,9 +10,11 @@ from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import LABEL_COLUMNS, SAMPLE_ROWS, Columns, find_columns
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import NotUtf8
+from bertsmith.text.sources import READABLE, content_suffix
 from bertsmith.text.tables import TableRow, refuse_half_pair, table_rows
 
 _MOST_SHOWN = 5
+_OTHER_TASKS = {".json": "the task answer", ".conll": "the task tag", ".conllu": "the task tag"}
 RowT = TypeVar("RowT")
 
 
@@ -178,8 +180,12 @@ def open_rows(path: Path, config: TableConfig, options: OptionNames, *, as_writt
     """The rows of a table, one at a time, as `table_rows` gives them.
 
     Raises:
-        InputError: as `table_rows`; another encoding than the one it is read in is asked for by its option.
+        InputError: as `table_rows`; another encoding than the one it is read in is asked for by its option. For a file
+            of words or of questions, which would be taken for lines of plain text.
     """
+    if (suffix := content_suffix(path)) in _OTHER_TASKS:
+        received = f"{path}, a file for {_OTHER_TASKS[suffix]}"
+        raise InputError(f"A table must be one of: {READABLE}", received, "Write it as one of them.")
     try:
         yield from table_rows(path, config.encoding, as_written=as_written)
     except NotUtf8 as error:

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from bertsmith.examples.targets import IGNORED
 from bertsmith.text.graphemes import whole_characters
 from bertsmith.text.questions import GoldAnswer, Question
 from bertsmith.tokenization.encoding import Encoding
-
-NO_TARGET = -100
-"""The target of a window that nothing is asked of: the number that torch's losses know."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class TextWindows:
         """Places of the first and the last token of the answer in each window.
 
         It is the window's first token twice where the window does not hold the whole answer, or there is none;
-        `NO_TARGET` where the answer's place is not known, and, for an answer that no window holds whole, in windows
+        `IGNORED` where the answer's place is not known, and, for an answer that no window holds whole, in windows
         that hold a piece of it.
         """
         found = np.zeros((len(self.parts), 2), np.int64)
@@ -94,14 +92,14 @@ class TextWindows:
             return found
         span = self._span(question)
         if span is None:
-            return np.full_like(found, NO_TARGET)
+            return np.full_like(found, IGNORED)
         first, last = span
         holds = [part.start <= first and last < part.end for part in self.parts]
         for number, part in enumerate(self.parts):
             if holds[number]:
                 found[number] = np.array(span) - part.start + part.place
             elif not any(holds) and part.start <= last and first < part.end:
-                found[number] = NO_TARGET
+                found[number] = IGNORED
         return found
 
     def answer_length(self, question: Question) -> int:

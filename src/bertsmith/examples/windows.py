@@ -5,6 +5,9 @@ from jaxtyping import Float, Int
 
 from bertsmith.foundation.errors import InputError
 
+OVERLAP_SHARE = 0.25
+"""How much of a window's room it shares with the one before it, where that is not said."""
+
 
 def windows_of(length: int, room: int, overlap: int) -> list[tuple[int, int]]:
     """Ranges ``[start, end)`` that cover a text.

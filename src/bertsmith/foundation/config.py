@@ -1,5 +1,6 @@
 """The base of every config: frozen, closed, and with messages that name the option a person typed."""
 
+import re
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -41,7 +42,11 @@ def _first_fault(cls: type[BaseModel], error: ValidationError, where: str) -> In
         return InputError(f"{where} may hold only known options", name, do)
     message = fault["msg"].removeprefix("Value error, ")
     rule = f"{name or where}: {message[0].lower()}{message[1:]}"
-    return InputError(rule, f"{name}={fault['input']!r}" if name else where, f"Change it in {where}.")
+    # For a name off a closed list pydantic writes the list into its message alone, each name in quotes.
+    known = re.findall(r"'([^']+)'", fault.get("ctx", {}).get("expected", "")) if fault["type"] == "literal_error" else ()
+    near = near_match(str(fault["input"]), known)
+    do = f"Did you mean {near}?" if near else f"Change it in {where}."
+    return InputError(rule, f"{name}={fault['input']!r}" if name else where, do)
 
 
 def _fields_beside(cls: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:

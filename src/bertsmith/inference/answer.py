@@ -99,6 +99,7 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
     """
 
     task = "answer"
+    per_token = True
     item = "question with its text"
 
     def __init__(self, model: Model, tokenizer: Tokenizer, device: Device, *, top_k: int = 5) -> None:
@@ -115,22 +116,13 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
             long_texts=tokenizer.long_texts,
         )
 
-    def __call__(self, items: Sequence[Any]) -> list[AnswerPrediction]:
-        """What is found about each pair of a question and its text, in order; a single pair counts as a list of one.
-
-        Raises:
-            InputError: for no items, or one that is no such pair, or has a blank part.
-        """
-        is_pair = isinstance(items, tuple) and len(items) == 2 and all(isinstance(part, str) for part in items)
-        return super().__call__([items] if is_pair else items)
-
-    def prepare(self, items: Sequence[Any]) -> list[AnswerRequest]:
+    def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[AnswerRequest]:
         """Questions and texts as token windows.
 
         Raises:
             InputError: for a blank question or text, or something else than a question with its text.
         """
-        pairs = [_checked(number, item) for number, item in enumerate(items, 1)]
+        pairs = [_checked(number, item) for number, item in enumerate(items, first)]
         return [
             AnswerRequest(
                 question,
@@ -185,5 +177,5 @@ def _checked(number: int, item: object) -> tuple[str, str]:
             raise InputError(
                 "answer takes questions with their texts",
                 f"item {number}: {item!r:.60}",
-                "Give pairs: (question, text).",
+                "Give a pair, (question, text), or several in a list.",
             )

@@ -13,7 +13,8 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.running import TokenWindow
 from bertsmith.inference.task_outputs import Head
-from bertsmith.objectives.choice import choice_scores, probabilities_of
+from bertsmith.objectives.choice import choice_scores
+from bertsmith.objectives.softmax import softmax
 
 
 @dataclass(frozen=True)
@@ -70,16 +71,14 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
     def _head(self) -> Head:
         return choice_scores
 
-    def prepare(self, items: Sequence[Any]) -> list[ChoiceRequest]:
+    def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[ChoiceRequest]:
         """Choices as tokens, each with its context, cut where they are too long as in training.
-
-        Items come as people write them, so that whatever they are is checked here.
 
         Raises:
             InputError: for an item that is no text with choices, has fewer than two, or a blank text.
         """
         requests: list[ChoiceRequest] = []
-        for number, given in enumerate(items, 1):
+        for number, given in enumerate(items, first):
             item = _item(given, number)
             windows: list[TokenWindow] = []
             was_cut = False
@@ -92,7 +91,7 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
 
     def decode(self, request: ChoiceRequest, outputs: Sequence[Float[np.ndarray, " one"]]) -> ChoicePrediction:
         """The choice with the highest score."""
-        probabilities = probabilities_of(np.concatenate(outputs))
+        probabilities = softmax(np.concatenate(outputs))
         item, index = request.item, int(probabilities.argmax())
         return ChoicePrediction(
             item.text,

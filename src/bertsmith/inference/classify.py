@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from bertsmith.inference.predictor import TextPredictor, TextRequest, text_values
 from bertsmith.inference.task_outputs import Head
-from bertsmith.objectives.classification import best_class, class_logits, class_probabilities
+from bertsmith.objectives.classification import best_class, class_logits
+from bertsmith.objectives.softmax import softmax
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,6 @@ class ClassifyPredictor(TextPredictor[ClassPrediction]):
 
     def decode(self, request: TextRequest, outputs: Sequence[Float[np.ndarray, " labels"]]) -> ClassPrediction:
         """A text's class; the scores of its windows are averaged."""
-        probabilities = class_probabilities(np.mean(outputs, axis=0))
+        probabilities = softmax(np.mean(outputs, axis=0))
         label, scores = best_class(probabilities, self.labels)
         return ClassPrediction(request.text, request.pair, label, scores[label], scores, request.cut)

@@ -1,6 +1,6 @@
 """Embedding texts: a vector for each, near for texts that are alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from bertsmith.examples.task_examples import LongTexts
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.predictor import TextPredictor, TextRequest
+from bertsmith.inference.predictor import TextPredictor, TextRequest, listed
 from bertsmith.inference.task_outputs import Head
 from bertsmith.model.heads import Model
 from bertsmith.objectives.embedding import sentence_vectors
@@ -68,33 +68,34 @@ class EmbedPredictor(TextPredictor[Embedding]):
         """Numbers of a vector."""
         return self._model.config.encoder.hidden_size
 
-    def __call__(self, items: Sequence[str | tuple[str, str]]) -> list[Embedding]:
+    def __call__(self, items: str | tuple[str, str] | Iterable[str | tuple[str, str]]) -> list[Embedding]:
         """The embedding of each text, in order, none for none; a single text counts as a list of one.
 
         Raises:
             InputError: for a blank text, or a pair.
         """
-        return super().__call__(items) if len(items) or isinstance(items, str) else []
+        texts = listed(items)
+        return super().__call__(texts) if texts else []
 
-    def vectors(self, texts: Sequence[str]) -> Float[np.ndarray, "texts size"]:
+    def vectors(self, texts: str | Iterable[str]) -> Float[np.ndarray, "texts size"]:
         """The embeddings of texts as the rows of a matrix in fp32, of shape (0, size) for none; raises as a call."""
-        requests = self.prepare([texts] if isinstance(texts, str) else texts)
+        requests = self.prepare(listed(texts))
         rows = self.run([request.windows[0] for request in requests])
         return np.stack(rows) if rows else np.empty((0, self.size), np.float32)
 
-    def prepare(self, items: Sequence[str | tuple[str, str]]) -> list[TextRequest]:
+    def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[TextRequest]:
         """Texts as tokens, cut where they are too long.
 
         Raises:
             InputError: for a blank text, one without a token, or a pair.
         """
-        for number, item in enumerate(items, 1):
-            if not isinstance(item, str):
+        for number, item in enumerate(items, first):
+            if isinstance(item, tuple | list):
                 raise InputError(
-                    "embed takes texts that stand alone", f"text {number}, a pair", "Give its two texts one by one."
+                    "embed takes texts that stand alone", f"text {number}, a pair", "Give its texts in a list."
                 )
-        requests = super().prepare(items)
-        for number, request in enumerate(requests, 1):
+        requests = super().prepare(items, first=first)
+        for number, request in enumerate(requests, first):
             if not len(request.windows[0].token_ids):
                 raise InputError(
                     "A text must have tokens", f"none in text {number}: “{request.text:.60}”", "Leave it out."

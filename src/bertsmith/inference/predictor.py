@@ -1,7 +1,7 @@
 """What every predictor of a downstream task is: prepare windows, run the model, decode what it says."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -71,6 +71,8 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
 
     task: ClassVar[str]
     """The task's name, which is that of its command too."""
+    per_token: ClassVar[bool] = False
+    """Whether the head says something of each token, and not of each sequence."""
     item: ClassVar[str] = "text"
     """What an item is called in messages."""
 
@@ -101,21 +103,18 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
         """Names of the labels that the model tells apart; none where the task has none."""
         return self._model.config.heads.labels
 
-    def __call__(self, items: Sequence[ItemT]) -> list[PredictionT]:
-        """What becomes of each item, in order.
+    def __call__(self, items: ItemT | Iterable[ItemT]) -> list[PredictionT]:
+        """What becomes of each item, in order; a single one counts as a list of one, as in `listed`.
 
         It does not depend on what stands beside the item, beyond rounding (1e-5 in fp32).
 
         Raises:
             InputError: for no items, or one that cannot be used.
         """
-        if isinstance(items, str):  # A string is a sequence too, of letters.
-            raise InputError(
-                f"{self.task} takes a list", f"the text “{items:.60}” by itself", "Put it into a list: [text]."
-            )
-        if not len(items):
+        given = listed(items)
+        if not given:
             raise InputError(f"There must be a {self.item} to {self.task}", "none", "Give one or more.")
-        return list(self.predicted(self.prepare(items)))
+        return list(self.predicted(self.prepare(given)))
 
     def predicted(self, requests: Sequence[RequestT]) -> Iterator[PredictionT]:
         """Run the model on prepared items and decode what it says, in order."""
@@ -124,16 +123,20 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
             yield self.decode(request, [next(outputs) for _ in request.windows])
 
     @abstractmethod
-    def prepare(self, items: Sequence[ItemT]) -> list[RequestT]:
+    def prepare(self, items: Sequence[ItemT], *, first: int = 1) -> list[RequestT]:
         """Items as token windows.
 
+        Args:
+            items: as people write them, so that whatever they are is checked here.
+            first: the number by which errors call the first of them.
+
         Raises:
-            InputError: for an item that cannot be used.
+            InputError: for an item that cannot be used, told with its number.
         """
 
     def run(self, windows: Sequence[TokenWindow]) -> list[Float[np.ndarray, "..."]]:
         """What the model says of each window."""
-        return window_outputs(self._model, windows, self._device, self._head)
+        return window_outputs(self._model, windows, self._device, self._head, per_token=self.per_token)
 
     @abstractmethod
     def decode(self, request: RequestT, outputs: Sequence[Float[np.ndarray, "..."]]) -> PredictionT:
@@ -148,22 +151,18 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
 class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
     """A predictor of whole texts or pairs. Long ones are treated as in training."""
 
-    def __call__(self, items: Sequence[str | tuple[str, str]]) -> list[PredictionT]:
-        """What becomes of each text or pair, in order; a single text counts as a list of one."""
-        return super().__call__([items] if isinstance(items, str) else items)
-
     @property
     def long_texts(self) -> LongTexts:
         """What is seen of a text that is too long."""
         return "windows" if self._model.config.heads.windows else self._tokenizer.long_texts
 
-    def prepare(self, items: Sequence[str | tuple[str, str]]) -> list[TextRequest]:
+    def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[TextRequest]:
         """Texts as tokens, cut or in windows where they are too long.
 
         Raises:
-            InputError: for a blank text.
+            InputError: for a blank text, or what is neither a text nor a pair of texts.
         """
-        refuse_blank(items)
+        refuse_blank(items, first=first)
         requests: list[TextRequest] = []
         for item, encoding in zip(items, self._tokenizer.encode_batch(items), strict=True):
             kept = kept_windows(encoding, self.max_length, self.long_texts)
@@ -173,10 +172,35 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
         return requests
 
 
-def refuse_blank(items: Sequence[str | tuple[str, str]]) -> None:
-    """Raise an `InputError` for a text without a visible character."""
-    for number, item in enumerate(items, 1):
-        for part in (item,) if isinstance(item, str) else item:
+def listed(items: Any) -> list[Any]:
+    """The items that a predictor was called with.
+
+    A text or a tuple, such as a pair of texts, is a single item, and so is everything that cannot be gone through. A
+    list, and whatever else can be gone through, holds items.
+    """
+    return [items] if isinstance(items, str | tuple) or not isinstance(items, Iterable) else list(items)
+
+
+def refuse_blank(items: Sequence[Any], *, first: int = 1) -> None:
+    """Raise an `InputError` for a text without a visible character, or what is neither a text nor a pair of texts.
+
+    Args:
+        items: what was given.
+        first: the number of the first.
+    """
+    for number, item in enumerate(items, first):
+        match item:
+            case str():
+                parts: tuple[str, ...] = (item,)
+            case (str() as text, str() as other):
+                parts = (text, other)
+            case _:
+                raise InputError(
+                    "An item must be a text, or a pair of two texts",
+                    f"text {number}: {item!r:.60}",
+                    "Give several in a list.",
+                )
+        for part in parts:
             if not part.strip():
                 raise InputError("A text must not be blank", f"text {number}: “{part}”", "Give it some text.")
 

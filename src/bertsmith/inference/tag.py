@@ -1,6 +1,6 @@
 """Labelling the words of texts: entities, or parts of speech."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.running import TokenWindow
 from bertsmith.inference.task_outputs import Head
 from bertsmith.model.heads import Model
-from bertsmith.objectives.classification import class_probabilities
+from bertsmith.objectives.softmax import softmax
 from bertsmith.objectives.tagging import decoded_entities, tag_logits
 from bertsmith.text.words import word_spans
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -86,6 +86,7 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
     """
 
     task = "tag"
+    per_token = True
 
     def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
         super().__init__(model, tokenizer, device)
@@ -95,14 +96,14 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
     def _head(self) -> Head:
         return tag_logits
 
-    def prepare(self, items: Sequence[str | Sequence[str]]) -> list[TagRequest]:
+    def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[TagRequest]:
         """Texts and lists of words as windows.
 
         Raises:
-            InputError: for a blank text or an empty list.
+            InputError: for a blank text, an empty list, or what is neither a text nor a list of words.
         """
         cutter = WordCutter(self._tokenizer, self.max_length)
-        return [self._request(number, item, cutter) for number, item in enumerate(items, 1)]
+        return [self._request(number, item, cutter) for number, item in enumerate(items, first)]
 
     def decode(self, request: TagRequest, outputs: Sequence[Float[np.ndarray, "_ labels"]]) -> TagPrediction:
         """The label of every word, and the entities."""
@@ -110,7 +111,7 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
         ids = np.full(len(words), self.labels.index(label_without_pieces(self.labels)))
         scores = np.zeros(len(words))
         for numbers, logits in zip(request.words, outputs, strict=True):
-            probabilities = class_probabilities(logits[numbers >= 0])
+            probabilities = softmax(logits[numbers >= 0])
             ids[numbers[numbers >= 0]] = probabilities.argmax(1)
             scores[numbers[numbers >= 0]] = probabilities.max(1)
         labels = [self.labels[number] for number in ids.tolist()]
@@ -122,18 +123,29 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
         tagged = tuple(TaggedWord(*one) for one in zip(words, labels, scores.tolist(), strict=True))
         return TagPrediction(request.text, tagged, tuple(entities), request.cut)
 
-    def _request(self, number: int, item: str | Sequence[str], cutter: WordCutter) -> TagRequest:
+    def _request(self, number: int, item: Any, cutter: WordCutter) -> TagRequest:
         if isinstance(item, str):
             if not item.strip():
                 raise InputError("A text must not be blank", f"text {number}: “{item}”", "Give it some text.")
             text, spans = item, word_spans(item)
-            words: Sequence[str] = [text[start:end] for start, end in spans]
+            words = [text[start:end] for start, end in spans]
         else:
-            if not len(item):
-                raise InputError("A list of words must hold some", f"text {number}: none", "Give it words.")
-            text, words = " ".join(item), item
+            words = _checked(number, item)
+            text = " ".join(words)
             ends = np.cumsum([len(word) + 1 for word in words]) - 1
             spans = [(end - len(word), end) for word, end in zip(words, ends.tolist(), strict=True)]
         windows, cut = cutter.windows(words)
         seen = tuple(TokenWindow(one.token_ids, np.zeros(len(one.token_ids), np.int64)) for one in windows)
         return TagRequest(text, tuple(spans), seen, tuple(one.words for one in windows), cut)
+
+
+def _checked(number: int, item: Any) -> list[str]:
+    """The words of a list."""
+    words = list(item) if isinstance(item, Iterable) else [item]
+    if not words:
+        raise InputError("A list of words must hold some", f"text {number}: none", "Give it words.")
+    if not all(isinstance(word, str) for word in words):
+        raise InputError(
+            "tag takes texts, or lists of words", f"text {number}: {item!r:.60}", "Write each word as a string."
+        )
+    return words

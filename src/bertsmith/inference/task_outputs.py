@@ -36,17 +36,35 @@ def batch_outputs(
 
 @torch.inference_mode()
 def window_outputs(
-    model: Model, windows: Sequence[TokenWindow], device: Device, head: Head
+    model: Model, windows: Sequence[TokenWindow], device: Device, head: Head, *, per_token: bool
 ) -> list[Float[np.ndarray, "..."]]:
-    """A head's outputs for each window, in order: ``[outputs]`` of a sequence, or ``[tokens, outputs]``."""
+    """A head's outputs for each window, in order.
+
+    Args:
+        model: the model.
+        windows: of any length.
+        device: where and how it runs.
+        head: what is asked of it.
+        per_token: whether the head gives a row for each token, and not for each sequence. Their number does not say so:
+            windows may have one token.
+
+    Returns:
+        ``[tokens, outputs]`` of each window where `per_token`, else ``[outputs]``.
+
+    Raises:
+        ValueError: if the head gives another number of rows.
+    """
     found: list[np.ndarray] = [np.empty(0, np.float32)] * len(windows)
     with evaluating(model):
         for members, packed in token_budget_batches(windows):
             outputs = _outputs(model, packed, device, head)
-            if len(outputs) == len(members):
-                parts = list(outputs)
-            else:
-                parts = np.split(outputs, packed.sequence_starts[1:-1].cpu().numpy())
+            rows = packed.num_tokens if per_token else len(members)
+            if len(outputs) != rows:
+                raise ValueError(
+                    f"A head must give a row for each {'token' if per_token else 'sequence'}, {rows}. "
+                    f"Received: {len(outputs)} rows. Say with per_token which of them it reads."
+                )
+            parts = np.split(outputs, packed.sequence_starts[1:-1].cpu().numpy()) if per_token else list(outputs)
             for member, part in zip(members, parts, strict=True):
                 found[member] = part
     return found

@@ -37,6 +37,9 @@ _MLQA_ARTICLES: dict[str, str | None] = {
     "vi": r"\b(?:của|là|cái|chiếc|những)\b",
     "zh": None,
 }
+_HALF = 0.5
+_DIGITS = 4
+"""Of a threshold that validation decides, where there is room for so few."""
 _CHINESE = re.compile("([\u4e00-\u9fa5])")
 
 
@@ -88,11 +91,15 @@ def answer_metrics(
     Returns:
         ``exact_match`` and ``f1``. Where some question has no answer, or may be given none, also ``has_answer_exact``,
         ``has_answer_f1`` and ``no_answer_exact``, of the two kinds apart, each where there are such questions; and
-        ``best_exact`` and ``best_f1``, which the best threshold would give, with that threshold.
+        ``best_exact`` and ``best_f1``, which the best threshold would give, with that threshold. All of them are NaN
+        where a probability is.
     """
     silent = np.zeros(len(has_answer), np.bool_) if threshold is None else no_answer > threshold
     none_right = (~has_answer).astype(np.float64)
-    exact, f1 = (np.where(silent, none_right, scores) for scores in (answered.exact, answered.f1))
+    exact, f1 = (
+        np.where(np.isnan(no_answer), np.nan, np.where(silent, none_right, scores))
+        for scores in (answered.exact, answered.f1)
+    )
     found = {"exact_match": _mean(exact), "f1": _mean(f1)}
     if has_answer.all() and threshold is None:
         return found
@@ -112,21 +119,43 @@ def best_threshold(
 ) -> tuple[float, float]:
     """The best mean score over all thresholds, and the least threshold that gives it.
 
-    As SQuAD 2.0's scorer finds it, but for questions of equal probability, which no threshold tells apart.
+    As SQuAD 2.0's scorer finds it, but for questions of equal probability, which no threshold tells apart. It is a
+    figure to report: it is the probability of a question, whose answer would hang on rounding; a model is given a
+    `settled_threshold`. Both are NaN where a probability is.
 
     Args:
         answered: score of each question where it is answered.
         has_answer: whether it has an answer; one that has none scores 1 where it is not answered, and one that has 0.
         no_answer: probability that it has none. No answer is given where it is above the threshold.
     """
-    order = np.argsort(no_answer, kind="stable")
-    silent = (~has_answer).astype(np.float64)
-    sums = silent.sum() + np.concatenate([[0.0], np.cumsum((answered - silent)[order])])
-    thresholds = np.concatenate([[0.0], no_answer[order]])
-    # After the last question of a probability alone; the threshold 0 answers those whose probability it is.
-    tells = np.append(thresholds[1:] > thresholds[:-1], True)
-    best = int(np.argmax(np.where(tells, sums, -np.inf)))
-    return float(sums[best] / len(order)), float(thresholds[best])
+    if np.isnan(no_answer).any():
+        return float("nan"), float("nan")
+    sums, thresholds = _sums_by_threshold(answered, has_answer, no_answer)
+    best = int(np.argmax(sums))
+    return float(sums[best] / len(no_answer)), float(thresholds[best])
+
+
+def settled_threshold(
+    answered: Float[np.ndarray, " questions"],
+    has_answer: Bool[np.ndarray, " questions"],
+    no_answer: Float[np.ndarray, " questions"],
+) -> float:
+    """A threshold that gives the best mean score, in the middle of the gap between two probabilities.
+
+    So no question's answer hangs on the rounding of its probability. Of several that are as good, the one nearest to
+    0.5 is taken, and 0.5 itself where it lies in such a gap. Below the least probability lies 0, above the highest 1.
+
+    Args:
+        answered: as `best_threshold` has it.
+        has_answer: as there.
+        no_answer: as there; all numbers.
+    """
+    sums, lows = _sums_by_threshold(answered, has_answer, no_answer)
+    # Where no threshold tells questions apart the gap is empty, and its sum the least of all.
+    highs = np.concatenate([np.sort(no_answer), [1.0]])
+    best = np.flatnonzero(sums >= sums.max() - 1e-9)
+    choices = [_between(float(lows[place]), float(highs[place])) for place in best]
+    return min(choices, key=lambda threshold: abs(threshold - _HALF))
 
 
 def normalizer(scorer: str) -> Callable[[str], list[str]]:
@@ -142,6 +171,35 @@ def normalizer(scorer: str) -> Callable[[str], list[str]]:
         raise unknown_name("answer.scorer", scorer, ["squad", *languages])
     language = languages[scorer]
     return lambda text: _mlqa_words(text, language)
+
+
+def _sums_by_threshold(
+    answered: Float[np.ndarray, " questions"],
+    has_answer: Bool[np.ndarray, " questions"],
+    no_answer: Float[np.ndarray, " questions"],
+) -> tuple[Float[np.ndarray, " thresholds"], Float[np.ndarray, " thresholds"]]:
+    """The sum of scores at 0 and at each probability in ascending order, and these thresholds themselves.
+
+    The sum is -inf where the next probability is the same: only the last question of a probability stands for it.
+    """
+    order = np.argsort(no_answer, kind="stable")
+    silent = (~has_answer).astype(np.float64)
+    sums = silent.sum() + np.concatenate([[0.0], np.cumsum((answered - silent)[order])])
+    thresholds = np.concatenate([[0.0], no_answer[order]])
+    # The threshold 0 answers those whose probability it is.
+    tells = np.append(thresholds[1:] > thresholds[:-1], True)
+    return np.where(tells, sums, -np.inf), thresholds
+
+
+def _between(low: float, high: float) -> float:
+    """0.5 if it lies between the two, else their middle, rounded if there is room; never below `low`."""
+    if low < _HALF < high:
+        return _HALF
+    middle = (low + high) / 2
+    rounded = round(middle, _DIGITS)
+    if low < rounded < high:
+        return rounded
+    return middle if middle < high else low  # Between neighbouring numbers there is none.
 
 
 def _squad_words(text: str) -> list[str]:

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
+from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.text_windows import TextPart, TextWindows
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
@@ -88,14 +89,15 @@ def best_spans(
         count: most spans that are given.
 
     Returns:
-        spans inside the text, of which none parts a character.
+        spans inside the text, of which none parts a character. Of equally likely ones that which begins first comes
+        first, and of these the shortest, also where only some of them are given and whatever windows they stand in.
     """
     found = _Best(count)
     carried = np.empty((0, max_answer))
     nothing = np.inf
     for number, (part, scores) in enumerate(zip(windows.parts, logits, strict=True)):
         log_probabilities = _log_softmax(scores.astype(np.float64))
-        nothing = min(nothing, float(log_probabilities[0].sum()))
+        nothing = float(np.minimum(nothing, log_probabilities[0].sum()))  # NaN stays NaN.
         spans = _spans(log_probabilities, part, windows, max_answer)
         # What the window before this one says of spans that begin here too.
         spans[: len(carried)] = np.maximum(spans[: len(carried)], carried)
@@ -103,7 +105,8 @@ def best_spans(
         settled = len(spans) if is_last else windows.parts[number + 1].start - part.start
         found.add(spans[:settled], part.start)
         carried = spans[settled:]
-    total = np.logaddexp.reduce([nothing, *found.log_sums])
+    with np.errstate(invalid="ignore"):
+        total = np.logaddexp.reduce([nothing, *found.log_sums])
     spans = tuple(Span(first, last, float(np.exp(score - total))) for score, first, last in found.ranked)
     return FoundSpans(spans, float(np.exp(nothing - total)))
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bertsmith.objectives.softmax import softmax
+
 NUM_BINS = 15
 _LOWEST_TEMPERATURE, _HIGHEST_TEMPERATURE = 0.01, 100.0
 _HALVINGS = 50
@@ -87,14 +89,9 @@ def best_temperature(
     low, high = 1 / _HIGHEST_TEMPERATURE, 1 / _LOWEST_TEMPERATURE
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
-        expected = (_softmax(middle * logits) * logits).sum(1)
+        expected = (softmax(middle * logits) * logits).sum(1)
         # Where everything is right, the slope of a high one is 0 in floating point.
         falls = (expected - logits[rows, truth]).mean() <= 0
         low, high = (middle, high) if falls else (low, middle)
-    loss = -np.log(np.maximum(_softmax(low * logits)[rows, truth], _SMALLEST)).mean()
+    loss = -np.log(np.maximum(softmax(low * logits)[rows, truth], _SMALLEST)).mean()
     return 1 / low, float(loss)
-
-
-def _softmax(scores: Float[np.ndarray, "rows labels"]) -> Float[np.ndarray, "rows labels"]:
-    exponentials = np.exp(scores - scores.max(1, keepdims=True))
-    return exponentials / exponentials.sum(1, keepdims=True)

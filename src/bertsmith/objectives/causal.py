@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
+from bertsmith.examples.targets import IGNORED
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
 from bertsmith.model.pretraining_heads import VocabularyHead

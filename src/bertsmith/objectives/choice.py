@@ -14,6 +14,7 @@ from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
 from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.report import Counts, LossReport
+from bertsmith.objectives.softmax import softmax
 
 TERM = "choose"
 
@@ -65,13 +66,7 @@ def group_probabilities(
     scores: Float[np.ndarray, " sequences"], group_starts: Int[np.ndarray, " groups_plus_one"]
 ) -> list[Float[np.ndarray, "..."]]:
     """Probability of each choice among those of its question, in double precision."""
-    return [probabilities_of(part) for part in np.split(scores, group_starts[1:-1])]
-
-
-def probabilities_of(scores: Float[np.ndarray, " choices"]) -> Float[np.ndarray, " choices"]:
-    """Probability of each choice of one question, in double precision."""
-    exponentials = np.exp(scores.astype(np.float64) - scores.max())
-    return exponentials / exponentials.sum()
+    return [softmax(part) for part in np.split(scores, group_starts[1:-1])]
 
 
 def choice_metrics(

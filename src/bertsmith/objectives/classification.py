@@ -60,12 +60,6 @@ def class_logits(model: Model, packed: PackedTokens) -> Float[Tensor, "sequences
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def class_probabilities(logits: Float[np.ndarray, "*rows labels"]) -> Float[np.ndarray, "*rows labels"]:
-    """Probability of each class, in double precision."""
-    exponentials = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True)
-
-
 def classification_scores(
     probabilities: Float[np.ndarray, "rows labels"], truth: Int[np.ndarray, " rows"]
 ) -> dict[str, float]:
@@ -79,18 +73,33 @@ def classification_scores(
     from sklearn import metrics  # It takes a second to load, and only this needs it.
 
     predicted = probabilities.argmax(1)
-    rows = np.arange(len(truth))
     with warnings.catch_warnings():
         # Where all rows are of one class and were taken for it, the coefficient is 0, and there is nothing to warn of.
         warnings.simplefilter("ignore", UserWarning)
         matthews = metrics.matthews_corrcoef(truth, predicted)
     return {
-        "loss": float(-np.log(np.maximum(probabilities[rows, truth], _SMALLEST)).mean()),
-        "accuracy": float(metrics.accuracy_score(truth, predicted)),
-        "macro_f1": float(metrics.f1_score(truth, predicted, average="macro", zero_division=_NOTHING)),
+        "loss": label_loss(probabilities, truth),
+        **label_scores(predicted, truth),
         "matthews": float(matthews),
         "calibration_error": top_label_calibration_error(probabilities, truth),
     }
+
+
+def label_scores(predicted: Int[np.ndarray, " units"], truth: Int[np.ndarray, " units"]) -> dict[str, float]:
+    """``accuracy`` over rows or words, and ``macro_f1``, the mean over the labels that stand in the truth or were
+    predicted."""
+    from sklearn import metrics
+
+    return {
+        "accuracy": float((predicted == truth).mean()),
+        "macro_f1": float(metrics.f1_score(truth, predicted, average="macro", zero_division=_NOTHING)),
+    }
+
+
+def label_loss(probabilities: Float[np.ndarray, "units labels"], truth: Int[np.ndarray, " units"]) -> float:
+    """Mean negative log-probability of the true labels, in nats."""
+    of_truth = probabilities[np.arange(len(truth)), truth]
+    return float(-np.log(np.maximum(of_truth, _SMALLEST)).mean())
 
 
 def class_details(

@@ -5,7 +5,12 @@ from jaxtyping import Float
 
 
 def pearson(first: Float[np.ndarray, " rows"], second: Float[np.ndarray, " rows"]) -> float:
-    """Pearson's correlation, from -1 to 1; 0 where one side is constant, where it is not defined."""
+    """Pearson's correlation, from -1 to 1; 0 where one side is constant, where it is not defined.
+
+    NaN where a side holds what is no finite number.
+    """
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return float("nan")
     directions: list[np.ndarray] = []
     for side in (first, second):
         distances = side - side.mean(dtype=np.float64)
@@ -18,10 +23,15 @@ def pearson(first: Float[np.ndarray, " rows"], second: Float[np.ndarray, " rows"
 
 
 def spearman(first: Float[np.ndarray, " rows"], second: Float[np.ndarray, " rows"]) -> float:
-    """Spearman's rank correlation: Pearson's of the ranks, where equal values share the mean of theirs."""
+    """Spearman's rank correlation: Pearson's of the ranks, where equal values share the mean of theirs.
+
+    NaN where a side holds a NaN, which has no rank.
+    """
     return pearson(_ranks(first), _ranks(second))
 
 
 def _ranks(numbers: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    if np.isnan(numbers).any():
+        return np.full(len(numbers), np.nan)
     _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[place]

@@ -171,7 +171,8 @@ class Retrieval:
     """Which places the second texts take when the first ones look for them among all."""
 
     ranks: Int[np.ndarray, " groups"]
-    """From 1; what lies exactly as near counts as nearer, so that equal embeddings find nothing."""
+    """From 1; what does not lie farther off counts as nearer, so that embeddings find nothing that are all equal, or no
+    numbers."""
     nearest: Int[np.ndarray, " groups"]
     """The sequence that was found first."""
     cosines: Float[np.ndarray, " groups"]
@@ -221,13 +222,14 @@ def retrieval(
     rows_at_once = max(1, block_elements // len(pool))
     for start in range(0, len(firsts), rows_at_once):
         rows = np.arange(start, min(start + rows_at_once, len(firsts)))
-        cosines = _unit(vectors[firsts[rows]]) @ pool.T
+        with np.errstate(invalid="ignore"):
+            cosines = _unit(vectors[firsts[rows]]) @ pool.T
         own = np.array([column_of[number] for number in texts[firsts[rows] + 1].tolist()])
         for row, (number, column) in enumerate(zip(texts[firsts[rows]].tolist(), own.tolist(), strict=True)):
             passed_over = partners[number] | ({column_of[number]} if number in column_of else set())
             cosines[row, list(passed_over - {column})] = -np.inf
         within = np.arange(len(rows))
-        ranks[rows] = (cosines >= cosines[within, own][:, None]).sum(1)
+        ranks[rows] = (~(cosines < cosines[within, own][:, None])).sum(1)
         found = cosines.argmax(1)
         nearest[rows], best[rows] = members[found], cosines[within, found]
     return Retrieval(ranks, nearest, best, len(pool))
@@ -272,8 +274,10 @@ def validation_loss(
 
 
 def _unit(vectors: Float[np.ndarray, "rows size"]) -> Float[np.ndarray, "rows size"]:
-    lengths = np.sqrt((vectors.astype(np.float32) ** 2).sum(1, keepdims=True))
-    return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+    """Each row at length one; one with an infinite number is no number, without a warning."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt((vectors.astype(np.float32) ** 2).sum(1, keepdims=True))
+        return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
 
 
 def _joined(first: Bool[Tensor, "rows rows"], second: Bool[Tensor, "rows columns"]) -> Bool[Tensor, "rows columns"]:

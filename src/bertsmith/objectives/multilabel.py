@@ -22,7 +22,7 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Multilabel:
+class Multilabelling:
     """Binary cross-entropy in nats, the mean over labels and rows."""
 
     label_weights: tuple[tuple[float, ...], ...] = ()
@@ -42,7 +42,7 @@ class Multilabel:
         """Loss of a batch; a hit is a sequence for which every label is told rightly at 0.5."""
         if model.classifier is None or batch.labels is None:
             raise ValueError(
-                "Multilabel needs a classifier and labels. Received: a model or batch without them. "
+                "Multilabelling needs a classifier and labels. Received: a model or batch without them. "
                 'Build the model with heads.task="multilabel" and heads.labels=(…), and the batch from labelled '
                 "sequences."
             )

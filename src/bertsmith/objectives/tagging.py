@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.examples.tag_schemes import Scheme, Span, entity_spans
+from bertsmith.examples.targets import IGNORED
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
 from bertsmith.objectives.report import Counts, LossReport
 
 TERM = "tag"
-_SMALLEST = np.finfo(np.float64).tiny
-_NOTHING: Any = 0
-"""A score whose denominator is empty. (scikit-learn's annotations know only the words for it.)"""
 
 
 @dataclass(frozen=True)
@@ -74,22 +72,6 @@ def decoded_entities(labels: Sequence[str], scores: Float[np.ndarray, " words"])
         scores: probability of each word's label.
     """
     return [(span, float(scores[span.start : span.end].mean())) for span in entity_spans(labels)]
-
-
-def label_scores(predicted: Int[np.ndarray, " words"], truth: Int[np.ndarray, " words"]) -> dict[str, float]:
-    """``accuracy`` over words, and ``macro_f1``, the mean over the labels that stand in the truth or were predicted."""
-    from sklearn import metrics  # It takes a second to load, and only this needs it.
-
-    return {
-        "accuracy": float((predicted == truth).mean()),
-        "macro_f1": float(metrics.f1_score(truth, predicted, average="macro", zero_division=_NOTHING)),
-    }
-
-
-def label_loss(probabilities: Float[np.ndarray, "words labels"], truth: Int[np.ndarray, " words"]) -> float:
-    """Mean negative log-probability of the true labels, in nats."""
-    of_truth = probabilities[np.arange(len(truth)), truth]
-    return float(-np.log(np.maximum(of_truth, _SMALLEST)).mean())
 
 
 @dataclass(frozen=True)

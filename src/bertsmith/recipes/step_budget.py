@@ -13,7 +13,21 @@ from bertsmith.training.config import LengthConfig
 from bertsmith.training.schedule import StepBudget
 
 _FINISHING_SECONDS = 2.0
-"""Time that writing the model and the report takes, on top of the last validation."""
+"""Time that writing the model and the report takes, on top of the validations."""
+
+
+def refuse_too_short(length: LengthConfig, *, started_at: float) -> None:
+    """Refuse a time of which nothing is left, before anything is measured.
+
+    Args:
+        length: what was asked for.
+        started_at: when the run began, on the monotonic clock.
+
+    Raises:
+        InputError: if the time leaves none to train.
+    """
+    if length.minutes is not None:
+        _seconds_left(length.minutes, started_at, least=_FINISHING_SECONDS)
 
 
 def step_budget(
@@ -23,6 +37,9 @@ def step_budget(
     batches_per_epoch: int,
     measure: tuple[Model, Objective, Callable[[int], Sequence[Batch]], Device],
     validation_share: float,
+    validate_every_share: float,
+    closing_validations: int = 0,
+    validate: Callable[[], object] | None = None,
     started_at: float,
 ) -> StepBudget:
     """Decide the number of steps.
@@ -32,7 +49,10 @@ def step_budget(
         default_epochs: passes over the data where nothing was.
         batches_per_epoch: steps of one pass.
         measure: the model, its objective, the batches by step and the device, to measure a step's time.
-        validation_share: tokens of a validation as a multiple of a step's.
+        validation_share: tokens of a validation as a multiple of a step's, from which its time is guessed.
+        validate_every_share: share of the steps after which there is a validation.
+        closing_validations: validations that follow the one after the last step.
+        validate: a validation, to measure its time where the guess lets it fit; None: the guess will do.
         started_at: when the run began, on the monotonic clock.
 
     Raises:
@@ -46,12 +66,32 @@ def step_budget(
     step_seconds = seconds_per_step(model, objective, batches(0), device)
     # A validation runs forward alone, a third of a step's work for each token.
     validation_seconds = step_seconds / 3 * validation_share
-    seconds = 60 * length.minutes - (time.monotonic() - started_at)
-    reserved = validation_seconds + _FINISHING_SECONDS
-    if seconds - reserved < step_seconds:
+    least = step_seconds + _FINISHING_SECONDS
+    ends = 1 + closing_validations
+    seconds = _seconds_left(length.minutes, started_at, least=least + ends * validation_seconds)
+    if validate is not None:
+        validation_seconds = _seconds_of(validate)
+        seconds = _seconds_left(length.minutes, started_at, least=least + ends * validation_seconds)
+    reserved = _FINISHING_SECONDS
+    budget = StepBudget(1, seconds, reserved, validate_every_share, closing_validations, validation_seconds)
+    budget.begin(step_seconds)
+    return budget
+
+
+def _seconds_of(action: Callable[[], object]) -> float:
+    began_at = time.monotonic()
+    action()
+    return time.monotonic() - began_at
+
+
+def _seconds_left(minutes: float, started_at: float, *, least: float) -> float:
+    """What is left of a time; refused if that is less than one step and the end of a run take."""
+    left = 60 * minutes - (time.monotonic() - started_at)
+    if left < least:
         raise InputError(
             "--minutes must leave time to train",
-            f"{length.minutes:g} minutes, of which {max(seconds, 0):.0f} s are left after preparing the text",
+            f"{minutes:g} minutes, of which {max(left, 0):.0f} s are left after preparing the data, where one step and "
+            f"what ends a run take {least:.0f} s",
             "Give more minutes, or for pre-training prepare the corpus beforehand with bertsmith prepare.",
         )
-    return StepBudget(max(1, int((seconds - reserved) / step_seconds)), seconds=seconds, reserved_seconds=reserved)
+    return left

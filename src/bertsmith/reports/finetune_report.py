@@ -67,7 +67,7 @@ def evaluation_sections(evaluation: dict[str, Any]) -> dict[str, str]:
     """Sections about what an evaluation holds; not every task has each."""
     sections: dict[str, str] = {}
     if "per_class" in evaluation:
-        sections["Each class"] = _classes(evaluation["per_class"])
+        sections["Each class"] = _classes(evaluation["per_class"], evaluation.get("counted", "rows"))
     if "confusion" in evaluation:
         sections["What was taken for what"] = _confusion(evaluation)
     if "worst_errors" in evaluation:
@@ -75,13 +75,13 @@ def evaluation_sections(evaluation: dict[str, Any]) -> dict[str, str]:
     return sections
 
 
-def _classes(per_class: dict[str, dict[str, Any]]) -> str:
+def _classes(per_class: dict[str, dict[str, Any]], counted: str) -> str:
     rows = "".join(
         f'<tr><td dir="auto">{escape(label)}</td><td>{found["precision"]:.1%}</td><td>{found["recall"]:.1%}</td>'
         f"<td>{found['f1']:.1%}</td><td>{found['rows']:,}</td></tr>"
         for label, found in per_class.items()
     )
-    return f"<table>{_head('class', 'precision', 'recall', 'F1', 'rows')}{rows}</table>"
+    return f"<table>{_head('class', 'precision', 'recall', 'F1', counted)}{rows}</table>"
 
 
 def _confusion(evaluation: dict[str, Any]) -> str:
@@ -111,12 +111,18 @@ def _errors(errors: Sequence[dict[str, Any]]) -> str:
     if not errors:
         return "<p>There were none.</p>"
     rows = "".join(
-        f'<tr><td>{escape(error["place"])}</td><td dir="auto">{escape(error["text"])}'
-        f"{'<br>' + escape(error['pair']) if 'pair' in error else ''}</td>"
-        f"<td>{escape(error['label'])}</td><td>{escape(error['predicted'])} {error['score']:.0%}</td></tr>"
+        f"<tr><td>{escape(error['place'])}</td><td>{_block(error['text'])}"
+        f"{_block(error['pair']) if 'pair' in error else ''}</td>"
+        f"<td>{_block(error['label'])}</td><td>{_block(error['predicted'])}</td>"
+        f"<td>{format(error['score'], '.0%') if 'score' in error else ''}</td></tr>"
         for error in errors
     )
-    return f"<table>{_head('row', 'text', 'true', 'predicted')}{rows}</table>"
+    return f"<table>{_head('row', 'text', 'true', 'predicted', 'how sure')}{rows}</table>"
+
+
+def _block(text: str) -> str:
+    """Text in the direction of its own letters, whatever stands beside it."""
+    return f'<div dir="auto">{escape(text)}</div>'
 
 
 def _head(*names: str) -> str:

@@ -65,7 +65,7 @@ def task_card(config: ModelConfig, record: dict[str, Any], evaluation: dict[str,
         f"| validation rows | {evaluation['rows']:,} |",
         *(f"| {score_title(name)} | {value:.4f} |" for name, value in record["metrics"].items()),
         "",
-        *_classes(evaluation.get("per_class", {})),
+        *_classes(evaluation.get("per_class", {}), evaluation.get("counted", "rows")),
         "## Use",
         "",
         "```python",
@@ -89,7 +89,7 @@ def _labels(labels: Sequence[str]) -> list[str]:
     return [f"Its labels: {shown}{more}.", ""]
 
 
-def _classes(per_class: dict[str, dict[str, Any]]) -> list[str]:
+def _classes(per_class: dict[str, dict[str, Any]], counted: str) -> list[str]:
     if not per_class:
         return []
     rows = [
@@ -97,7 +97,7 @@ def _classes(per_class: dict[str, dict[str, Any]]) -> list[str]:
         f"| {found['rows']:,} |"
         for label, found in per_class.items()
     ]
-    return ["| label | precision | recall | F1 | rows |", "|---|---|---|---|---|", *rows, ""]
+    return [f"| label | precision | recall | F1 | {counted} |", "|---|---|---|---|---|", *rows, ""]
 
 
 def _usage(task: str, *, published: bool) -> list[str]:

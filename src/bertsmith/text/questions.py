@@ -92,8 +92,8 @@ def is_question_file(path: Path) -> bool:
 def question_rows(path: Path, encoding: str = "utf-8") -> Iterator[TableRow]:
     """The rows of a file of questions, with line ends as they were written, since offsets count them.
 
-    A .json file is SQuAD's, version 1.1 or 2.0, and its rows have SQuAD's names; what it holds beside them is left out.
-    Any other file is a table.
+    A .json file is SQuAD's, version 1.1 or 2.0, and its rows have SQuAD's names; what it holds beside them is left out,
+    and so are answers where no question has an entry for them. Any other file is a table.
 
     Raises:
         InputError: if the file cannot be read.
@@ -172,24 +172,35 @@ def _bad_answers(path: Path, row: TableRow, column: str | None, received: Any) -
 
 
 def _squad_rows(path: Path, encoding: str) -> Iterator[TableRow]:
+    asked = list(_squad_questions(path, encoding))
+    # Without answers anywhere they are unknown, which is not the same as none.
+    has_answers = any(ANSWERS in question for question, _ in asked)
+    for number, (question, context) in enumerate(asked, 1):
+        yield _squad_row(number, question, context, has_answers=has_answers)
+
+
+def _squad_questions(path: Path, encoding: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Each question of a document with its context."""
     document = _json(path, encoding)
     number = 0
     for article in _list(path, document if isinstance(document, list) else document.get("data"), "under data"):
         where = f"after question {number}"
         if "paragraphs" not in article:  # Some keep a flat list of questions under the same names.
             number += 1
-            yield _squad_row(number, article, article.get(CONTEXT))
+            yield article, article.get(CONTEXT)
             continue
         for paragraph in _list(path, article["paragraphs"], f"under paragraphs, {where}"):
             for question in _list(path, paragraph.get("qas"), f"under qas, after question {number}"):
                 number += 1
-                yield _squad_row(number, question, paragraph.get(CONTEXT))
+                yield question, paragraph.get(CONTEXT)
 
 
-def _squad_row(number: int, question: dict[str, Any], context: Any) -> TableRow:
+def _squad_row(number: int, question: dict[str, Any], context: Any, *, has_answers: bool) -> TableRow:
     name = question.get(ID)
     place = f"question {number}" if name is None else f"question {number} (id {name})"
-    values = {ID: name, QUESTION: question.get(QUESTION), CONTEXT: context, ANSWERS: question.get(ANSWERS)}
+    values = {ID: name, QUESTION: question.get(QUESTION), CONTEXT: context}
+    if has_answers:
+        values[ANSWERS] = question.get(ANSWERS)
     if IMPOSSIBLE in question:
         values[IMPOSSIBLE] = question[IMPOSSIBLE]
     return TableRow(number, place, values)

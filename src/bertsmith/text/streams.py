@@ -1,9 +1,10 @@
 """Lines out of a stream, such as standard input, as soon as they come."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, known_encoding, with_plain_line_ends
@@ -11,6 +12,8 @@ from bertsmith.text.tables import PLAIN_COLUMN, TableRow, bad_row
 
 STREAM = Path("standard input")
 """What errors call it."""
+LinesAre = Literal["texts", "objects", "either"]
+_OBJECT = re.compile(r'\s*\{\s*"')
 _CHUNK_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -24,13 +27,14 @@ class Stream(Protocol):
         ...
 
 
-def stream_rows(stream: Stream, encoding: str = "utf-8", *, objects: bool = False) -> Iterator[list[TableRow]]:
+def stream_rows(stream: Stream, encoding: str = "utf-8", *, lines_are: LinesAre = "texts") -> Iterator[list[TableRow]]:
     """Lines of a stream, those together that came together.
 
     Args:
         stream: where they come from.
         encoding: in which a line ends with one byte, as in UTF-8 and every encoding that has ASCII in it.
-        objects: read each line as a JSON object, whose entries are the row's values; else the line is its only value.
+        lines_are: texts, each the only value of its row; JSON objects, whose entries are the row's values; or either,
+            where a line that begins as an object with an entry does, ``{"``, must be one.
 
     Raises:
         InputError: for an encoding of another kind, and for a line that never ends.
@@ -49,9 +53,9 @@ def stream_rows(stream: Stream, encoding: str = "utf-8", *, objects: bool = Fals
             line_number += 1
             if line_number == 1:
                 line = line.removeprefix(_BYTE_ORDER_MARK)
-            if line.strip() or not objects:
+            if line.strip() or lines_are != "objects":
                 number += 1
-                rows.append(_row(line, number, f"line {line_number}", name, objects=objects))
+                rows.append(_row(line, number, f"line {line_number}", name, lines_are))
         if rows:
             yield rows
 
@@ -77,14 +81,14 @@ def _lines(stream: Stream) -> Iterator[list[bytes]]:
         yield [b"".join(parts)]
 
 
-def _row(line: bytes, number: int, place: str, encoding: str, *, objects: bool) -> TableRow:
+def _row(line: bytes, number: int, place: str, encoding: str, lines_are: LinesAre) -> TableRow:
     try:
         text = with_plain_line_ends(line.removesuffix(b"\r").decode(encoding))
     except UnicodeDecodeError as error:
         received = f"{STREAM}, {place}, with the byte 0x{line[error.start]:02X}"
         rule = "Text must be UTF-8" if encoding == "utf-8" else "Text must be in the encoding that was named"
         return TableRow(number, place, {}, InputError(rule, received, "Re-encode it."))
-    if not objects:
+    if lines_are == "texts" or (lines_are == "either" and not _OBJECT.match(text)):
         return TableRow(number, place, {PLAIN_COLUMN: text})
     try:
         values = json.loads(text)

@@ -113,12 +113,8 @@ class ColumnFile:
                 f"{path}, line {number}, with {len(fields)}",
                 "Mend the line, or name the file .conll if it has other columns.",
             )
-        names, is_header = CONLLU_COLUMNS, False
-        if not is_conllu:
-            lower = [field.lower() for field in fields]
-            told = lower[0] in _HEADER_WORDS and lower[-1] in _HEADER_TAGS
-            is_header = len(fields) > 1 and (told or any(name in fields for name in (word, tag) if name is not None))
-            names = tuple(fields) if is_header else ()
+        is_header = not is_conllu and _is_header(fields, (word, tag))
+        names = CONLLU_COLUMNS if is_conllu else tuple(fields) if is_header else ()
         columns = _Columns(path, len(fields), names)
         first, last = ("FORM", "UPOS") if is_conllu else ("1", str(len(fields)))
         word_column = columns.place(word_option, first if word is None else word)
@@ -222,6 +218,12 @@ class _Columns:
             f"{wanted}, for {self.path}",
             f"Did you mean {near}?" if near else "Name a column that the file has.",
         )
+
+
+def _is_header(fields: Sequence[str], named: Sequence[str | None]) -> bool:
+    """Whether a file's first fields are the names of its columns: usual ones, or one that is asked for by its name."""
+    is_usual = fields[0].lower() in _HEADER_WORDS and fields[-1].lower() in _HEADER_TAGS
+    return len(fields) > 1 and (is_usual or any(name in fields for name in named))
 
 
 def _first_content(path: Path, encoding: str) -> tuple[int, str]:

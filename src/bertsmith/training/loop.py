@@ -24,7 +24,7 @@ from bertsmith.training.events import (
     StepsDecided,
     Validated,
 )
-from bertsmith.training.schedule import StepBudget, rate_share
+from bertsmith.training.schedule import StepBudget, rate_share, validate_every
 from bertsmith.training.step import StepReport, TrainState, optimizer_tensors, restore_optimizer, train_step
 from bertsmith.training.stopping import StopRequest
 
@@ -32,7 +32,8 @@ _MOST_SKIPPED_UPDATES = 20
 
 
 def _loss(metrics: dict[str, float]) -> tuple[float, ...]:
-    return (metrics["loss"],)
+    loss = metrics["loss"]
+    return (loss if math.isfinite(loss) else math.inf,)
 
 
 @dataclass
@@ -129,7 +130,7 @@ class TrainingLoop:
                 self._tell_progress(interval_start, clock.elapsed_seconds)
                 interval_start = (state.tokens, clock.elapsed_seconds)
             if state.step % self._validate_every_steps == 0 or state.step == budget.total_steps:
-                metrics = self._validate()
+                metrics = self._validate(clock)
                 checkpoint_due = clock.elapsed_seconds
             if self.stop.requested or clock.elapsed_seconds >= checkpoint_due:
                 self.books.elapsed_seconds = clock.elapsed_seconds
@@ -147,7 +148,7 @@ class TrainingLoop:
 
     @property
     def _validate_every_steps(self) -> int:
-        return max(1, round(self.config.validate_every_share * self.books.budget.total_steps))
+        return validate_every(self.config.validate_every_share, self.books.budget.total_steps)
 
     @property
     def _gets_no_better(self) -> bool:
@@ -210,12 +211,14 @@ class TrainingLoop:
             )
         )
 
-    def _validate(self) -> dict[str, float]:
+    def _validate(self, clock: "_Clock") -> dict[str, float]:
+        began_at = clock.elapsed_seconds
         metrics = self.validate()
         self.books.validations[self.state.step] = self.badness(metrics)
         self._tell(Validated(self.state.step, metrics))
         if self.sample is not None:
             self._tell(Sampled(self.state.step, tuple(self.sample())))
+        self.books.budget.validated(clock.elapsed_seconds - began_at)
         return metrics
 
     def _write_checkpoint(self) -> None:

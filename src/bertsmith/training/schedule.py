@@ -30,6 +30,16 @@ def rate_share(config: ScheduleConfig, step: int, total_steps: int) -> float:
             return min(1.0, max(0.0, (total_steps - step) / decay_steps))
 
 
+def validate_every(share: float, total_steps: int) -> int:
+    """Steps from one validation to the next.
+
+    Args:
+        share: of the run, after which there is one.
+        total_steps: steps of the whole run.
+    """
+    return max(1, round(share * total_steps))
+
+
 _REVIEWS = (0.03, 0.1, 0.25, 0.5, 0.75, 0.9)
 """Shares of the time after which the number of steps is reviewed; from the last on it stands."""
 
@@ -39,24 +49,42 @@ class StepBudget:
     """How many steps a run has: known from the start, or found from a time and the measured speed.
 
     With a time, the number is decided before the first step and reviewed a few times. A decision holds from its step on
-    and is part of the training state, so that a resumed run has the same rates.
+    and is part of the training state, so that a resumed run has the same rates. Time for the validations that are
+    still to come is put aside, and what those before took is not taken for time of steps.
     """
 
     total_steps: int
     seconds: float | None = None
-    """Time that training may take, all validations included; None where the steps are known."""
+    """Time that the run may take, all validations included; None where the steps are known."""
     reserved_seconds: float = 0.0
-    """Part of the time that the end needs: the last validation, and writing the model."""
+    """Part of the time that the end needs beside validations: writing the model."""
+    validate_every_share: float = 1.0
+    """Share of the steps after which there is a validation; there is one after the last step too."""
+    closing_validations: int = 0
+    """Validations that follow the one after the last step."""
+    validation_seconds: float = 0.0
+    """What a validation takes: a guess, or what the last one took."""
+    validated_seconds: float = 0.0
+    """What all validations so far took."""
     decisions: list[tuple[int, int]] = field(default_factory=list)
     """Step and the total decided there."""
     _reviews_done: int = 0
+
+    def begin(self, step_seconds: float) -> None:
+        """Decide the number of steps before the first one, from what one takes."""
+        self.total_steps = self._most_steps(0, 0.0, 1 / step_seconds)
+
+    def validated(self, seconds: float) -> None:
+        """Note what a validation took."""
+        self.validation_seconds = seconds
+        self.validated_seconds += seconds
 
     def review(self, step: int, elapsed_seconds: float) -> bool:
         """Decide the number of steps anew where it is time; returns whether it changed.
 
         Args:
             step: steps taken so far.
-            elapsed_seconds: what they took.
+            elapsed_seconds: what they took, and the validations between them.
         """
         if self.seconds is None or step == 0:
             return False
@@ -65,13 +93,25 @@ class StepBudget:
         if due <= self._reviews_done:
             return False
         self._reviews_done = due
-        left = max(0.0, self.seconds - self.reserved_seconds - elapsed_seconds)
-        total = max(step + 1, step + int(left * step / elapsed_seconds))
+        total = self._most_steps(step, elapsed_seconds, step / max(elapsed_seconds - self.validated_seconds, 1e-9))
         changed = total != self.total_steps
         if changed:
             self.total_steps = total
             self.decisions.append((step, total))
         return changed
+
+    def _most_steps(self, step: int, elapsed_seconds: float, steps_per_second: float) -> int:
+        """The most steps that fit the time with their validations; one more than were taken at least."""
+        assert self.seconds is not None
+        left = max(0.0, self.seconds - self.reserved_seconds - elapsed_seconds)
+        ahead = 1
+        while True:
+            validating_seconds = (ahead + self.closing_validations) * self.validation_seconds
+            total = step + int((left - validating_seconds) * steps_per_second)
+            every = validate_every(self.validate_every_share, total)
+            if total <= step + 1 or math.ceil(total / every) - step // every <= ahead:
+                return max(step + 1, total)
+            ahead += 1
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for the training state."""
@@ -79,6 +119,10 @@ class StepBudget:
             "total_steps": self.total_steps,
             "seconds": self.seconds,
             "reserved_seconds": self.reserved_seconds,
+            "validate_every_share": self.validate_every_share,
+            "closing_validations": self.closing_validations,
+            "validation_seconds": self.validation_seconds,
+            "validated_seconds": self.validated_seconds,
             "decisions": self.decisions,
             "reviews_done": self._reviews_done,
         }
@@ -86,10 +130,6 @@ class StepBudget:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "StepBudget":
         """The budget as it was."""
-        return cls(
-            total_steps=values["total_steps"],
-            seconds=values["seconds"],
-            reserved_seconds=values["reserved_seconds"],
-            decisions=[(step, total) for step, total in values["decisions"]],
-            _reviews_done=values["reviews_done"],
-        )
+        decisions = [(step, total) for step, total in values["decisions"]]
+        known = {name: value for name, value in values.items() if name not in ("decisions", "reviews_done")}
+        return cls(**known, decisions=decisions, _reviews_done=values["reviews_done"])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from loader_parts import content, loader_of
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.batches.targets import MaskedTargets
 from bertsmith.corpus.corpus import Split
 from bertsmith.examples.masking import MaskingConfig
+from bertsmith.examples.targets import IGNORED
 from bertsmith.foundation.random_streams import random_stream
 from made_corpora import made_format, made_split
 

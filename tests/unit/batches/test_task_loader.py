@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.batches.task_loader import TaskLoader
+from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.task_examples import TaskExamples, text_examples
 from made_corpora import made_texts, made_tokenizer
 

@@ -52,7 +52,7 @@ USES: dict[str, tuple[Callable[[], Model], Callable[[Model], object]]] = {
     "filling": (made_bert, lambda model: FillPredictor(model, made_tokenizer(), CPU)(["the [MASK]"])),
     "classes": (
         lambda: made_classifier(("dry", "wet")),
-        lambda model: window_outputs(model, [WINDOW], CPU, class_logits),
+        lambda model: window_outputs(model, [WINDOW], CPU, class_logits, per_token=False),
     ),
     "objective": (made_bert, lambda model: evaluate(model, MaskedLanguageModel(), map(_fails, "a"), CPU)),  # pyright: ignore[reportArgumentType]
 }

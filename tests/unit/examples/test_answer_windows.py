@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bertsmith.examples.answering import AnswerConfig, AnswerExamples, AskedText, QuestionEncoder
-from bertsmith.examples.text_windows import NO_TARGET, ContextTokens
+from bertsmith.examples.targets import IGNORED
+from bertsmith.examples.text_windows import ContextTokens
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.questions import GoldAnswer, Question
 from made_corpora import made_tokenizer
@@ -147,7 +148,7 @@ def test_a_question_without_an_answer_points_at_the_first_token_and_a_lost_one_n
     questions = [question_of(LONG), Question("line 2", "2", "What?", LONG, (GoldAnswer("ship", None, None),))]
     examples = AnswerExamples.of_questions(questions, QuestionEncoder(TOKENIZER, max_length=32), max_answer=30)
     assert (examples.targets[examples.rows == 0] == 0).all()
-    assert (examples.targets[examples.rows == 1] == NO_TARGET).all()
+    assert (examples.targets[examples.rows == 1] == IGNORED).all()
 
 
 def test_an_answer_that_no_window_holds_whole_asks_nothing_of_windows_with_a_piece_of_it() -> None:
@@ -156,7 +157,7 @@ def test_an_answer_that_no_window_holds_whole_asks_nothing_of_windows_with_a_pie
     examples = AnswerExamples.of_questions([question], QuestionEncoder(TOKENIZER, max_length=32), max_answer=30)
     first, last = examples.windows[0].context.tokens_of(question.answers[0]) or (0, 0)
     for part, target in zip(examples.windows[0].parts, examples.targets.tolist(), strict=True):
-        assert target == ([NO_TARGET] * 2 if part.start <= last and first < part.end else [0, 0])
+        assert target == ([IGNORED] * 2 if part.start <= last and first < part.end else [0, 0])
     assert [0, 0] in examples.targets.tolist()
     assert "1 of 1 questions have an answer of more than 30 tokens" in examples.notes[0]
 

@@ -1,12 +1,13 @@
 """Which choice is right, and each choice as a sequence."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bertsmith.examples.choice import choice_examples, choice_notes, right_choices
+from bertsmith.examples.choice import choice_examples, choice_notes, labels_are_texts, right_choices
 from bertsmith.examples.choice_tables import ChoiceColumns, ChoiceItem, ChoiceRow, ChoiceTable
 from bertsmith.foundation.errors import InputError
 from made_corpora import made_tokenizer
@@ -34,6 +35,42 @@ def test_places_are_places_though_choices_are_numbers_too() -> None:
 def test_numbers_that_are_out_of_range_may_be_the_texts_of_choices() -> None:
     table = _table((("12", "14"), "14"), (("1", "0"), "0"))
     assert right_choices(table).tolist() == [1, 1]
+
+
+def test_labels_that_could_be_both_and_mean_two_things_are_refused() -> None:
+    with pytest.raises(InputError, match=r"each of 2 can be both, as label='1' in line 1.*numbers in a \.jsonl"):
+        right_choices(_table((("1", "2", "3"), "1"), (("1", "2", "3"), "2")))
+    assert right_choices(_table((("1", "2", "3"), 1), (("1", "2", "3"), 2))).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "known", "right"),
+    [
+        ([(("1", "2", "3"), "3"), (("1", "2", "3"), "1")], True, [2, 0]),
+        ([(("out", "in"), "1"), (("0", "1"), "0")], False, [1, 0]),
+        ([(("0", "1"), "0"), (("out", "in"), 1)], None, [0, 1]),
+        ([(("out", "in"), 1)], None, [1]),
+    ],
+)
+def test_a_file_tells_whether_its_labels_are_texts_or_nothing_of_it(
+    rows: list[tuple[tuple[str, ...], Any]], known: bool | None, right: list[int]
+) -> None:
+    assert labels_are_texts(_table(*rows)) is known
+    assert right_choices(_table(*rows)).tolist() == right
+
+
+def test_what_is_known_of_labels_holds_in_another_file() -> None:
+    table = _table((("1", "2", "3"), "1"), (("1", "2", "3"), "2"))
+    for by_text, right in ((True, [0, 1]), (False, [1, 2])):
+        known = replace(table, columns=replace(table.columns, by_text=by_text))
+        assert right_choices(known).tolist() == right
+    for by_text, label, told in (
+        (True, "0", "or its text, as in training"),
+        (False, "in", "from 0 to 1, as in training"),
+    ):
+        table = _table((("out", "in"), label))
+        with pytest.raises(InputError, match=rf"{told}.*line 1: label='{label}'"):
+            right_choices(replace(table, columns=replace(table.columns, by_text=by_text)))
 
 
 @pytest.mark.parametrize("label", [2, -1, "2", "-1", "off", True, 0.5, None, ["in"]])
@@ -97,5 +134,5 @@ def test_rows_that_are_cut_are_counted_once_and_keep_their_choices(long_texts: A
 
 
 def test_windows_are_refused() -> None:
-    with pytest.raises(InputError, match="head or tail where choices are compared"):
+    with pytest.raises(InputError, match=r"long_texts must be head or tail: choices are compared"):
         choice_examples([ChoiceItem("a", ("b", "c"))], None, TOKENIZER, max_length=16, long_texts="windows")

@@ -10,6 +10,7 @@ import pytest
 
 from bertsmith.examples.classification import (
     balanced_weights,
+    grouped_split,
     label_counts,
     label_ids,
     labels_of,
@@ -92,6 +93,42 @@ def test_a_split_is_drawn_by_its_seed() -> None:
     first, again, other = (stratified_split(ids, share=0.2, seed=seed)[1].tolist() for seed in (0, 0, 1))
     assert first == again
     assert first != other
+
+
+def test_a_split_by_groups_parts_none_and_holds_out_as_much_of_each_label() -> None:
+    groups = [f"text {number // 5}" for number in range(500)]
+    ids = (np.arange(500) % 5 == 0).astype(int)
+    train, held = grouped_split(ids, groups, share=0.1, seed=0)
+    assert sorted([*train.tolist(), *held.tolist()]) == list(range(500))
+    assert not {groups[row] for row in train} & {groups[row] for row in held}
+    assert np.bincount(ids[held]).tolist() == [40, 10]
+    assert held.tolist() == grouped_split(ids, groups, share=0.1, seed=0)[1].tolist()
+    assert held.tolist() != grouped_split(ids, groups, share=0.1, seed=1)[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ("a" * 50 + "b" * 30, "b"),
+        ("a" * 30 + "b" * 50, "a"),
+        ("a" + "b" * 9, "a"),
+    ],
+)
+def test_large_groups_are_held_out_as_a_whole_too(groups: str, expected: str) -> None:
+    ids = np.zeros(len(groups), int)
+    _, held = grouped_split(ids, groups, share=0.1, seed=0)
+    assert {groups[row] for row in held} == {expected}
+    assert len(held) == groups.count(expected)
+
+
+def test_a_split_by_groups_leaves_rows_of_each_label_and_splits_a_single_group_by_rows() -> None:
+    ids = np.array([0, 0, 0, 1])
+    assert 3 in grouped_split(ids, "aabb", share=0.5, seed=0)[0]
+    for groups in ("a" * 20, "a" * 10 + "b" * 10):
+        ids = np.array([0] * 10 + [1] * 10)
+        train, held = grouped_split(ids, groups, share=0.1, seed=0)
+        assert np.bincount(ids[held]).tolist() == [1, 1]
+        assert len(train) == 18
 
 
 def test_balanced_weights_make_all_labels_weigh_the_same() -> None:

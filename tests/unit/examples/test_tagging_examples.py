@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from bertsmith.batches.batch import IGNORED
+from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.examples.tagging import (
-    UNLABELLED,
     WordCutter,
     label_presence,
     label_without_pieces,
@@ -18,6 +18,7 @@ from bertsmith.examples.tagging import (
     tagged_examples,
     word_ranges,
 )
+from bertsmith.examples.targets import IGNORED
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.tagged import TaggedSentence
 from made_corpora import made_tokenizer
@@ -31,10 +32,6 @@ def _ids(sentences: list[TaggedSentence], labels: tuple[str, ...] = ENTITY_LABEL
     return tag_ids(sentences, labels, FILE)
 
 
-def test_what_carries_no_label_is_what_losses_ignore() -> None:
-    assert UNLABELLED == IGNORED
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_first_piece_of_a_word_carries_its_label_and_the_others_none(algorithm: str) -> None:
     tokenizer = made_tokenizer(algorithm)
@@ -43,14 +40,25 @@ def test_the_first_piece_of_a_word_carries_its_label_and_the_others_none(algorit
     examples = tagged_examples([one], _ids([one]), tokenizer, max_length=64)
     pieces = tokenizer.word_pieces(words)
     assert max(map(len, pieces)) > 1
-    expected: list[int] = [UNLABELLED]
+    expected: list[int] = [IGNORED]
     for tag, ids in zip(one.tags, pieces, strict=True):
-        expected += [ENTITY_LABELS.index(tag)] + [UNLABELLED] * (len(ids) - 1)
-    assert examples.targets.tolist() == [*expected, UNLABELLED]
+        expected += [ENTITY_LABELS.index(tag)] + [IGNORED] * (len(ids) - 1)
+    assert examples.targets.tolist() == [*expected, IGNORED]
     flat = [token for ids in pieces for token in ids]
     assert examples.token_ids.tolist() == [tokenizer.cls_id, *flat, tokenizer.sep_id]
     assert [number for number in examples.words.tolist() if number >= 0] == [0, 1, 2, 3]
     assert examples.targets_by == "token"
+
+
+def test_labels_are_held_in_half_the_bytes_that_losses_take() -> None:
+    sentences = made_sentences(4)
+    examples = tagged_examples(sentences, _ids(sentences), made_tokenizer(), max_length=64)
+    assert (examples.targets.dtype, examples.words.dtype) == (np.int32, np.int32)
+    loader = TaskLoader(examples, batch_size=4, micro_batch_tokens=4096, seed=0)
+    (batch,) = loader.in_order()
+    assert batch.labels is not None
+    assert batch.labels.dtype == torch.int64
+    assert batch.labels[: len(examples.targets)].tolist() == examples.targets.tolist()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -168,3 +168,15 @@ def test_texts_to_predict_need_no_label_and_may_have_one(tmp_path: Path) -> None
         columns, found = read_texts(write_rows(tmp_path / "a.csv", rows))
         assert columns.label is None
         assert [row.values[columns.text] for row in found] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [("squad.json", "answer"), ("words.conll", "tag"), ("words.conllu.gz", "tag")]
+)
+def test_files_of_other_tasks_are_not_taken_for_lines_of_text(tmp_path: Path, name: str, task: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"Rain\tO\n")
+    with pytest.raises(InputError, match=rf"must be one of: \.txt.*\.csv.*a file for the task {task}"):
+        read_texts(path)
+    with pytest.raises(InputError, match=rf"a file for the task {task}"):
+        read_task_table(path)

@@ -53,3 +53,13 @@ def test_a_config_cannot_be_changed() -> None:
 
 def test_the_docstring_below_an_option_is_its_description() -> None:
     assert _Sample.model_fields["mask_rate"].description == "Share of tokens that are masked."
+
+
+def test_a_name_off_a_closed_list_is_answered_with_the_nearest() -> None:
+    class Shaped(Config):
+        shape: Literal["round", "square"] = "round"
+
+    with pytest.raises(InputError, match=r"'round' or 'square'.*shape='sqare'. Did you mean square\?"):
+        Shaped.parse({"shape": "sqare"}, where="a test")
+    with pytest.raises(InputError, match=r"shape='xyz'. Change it in a test"):
+        Shaped.parse({"shape": "xyz"}, where="a test")

@@ -143,7 +143,7 @@ def test_literal_special_tokens_in_question_and_text_can_be_answers() -> None:
         ([("Who?", SHORT, "more")], "takes questions with their texts"),
         ([("Who?", 7)], "takes questions with their texts"),
         ([], "must be a question with its text to answer"),
-        ("Who?", "takes a list"),
+        ("Who?", r"takes questions with their texts.*item 1: 'Who\?'"),
     ],
 )
 def test_items_that_cannot_be_used_are_refused_by_their_number(items: Any, said: str) -> None:

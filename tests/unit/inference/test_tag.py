@@ -2,6 +2,7 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,11 +174,18 @@ def test_a_blank_text_and_an_empty_list_are_refused_by_their_number(item: str | 
         PREDICTOR(["boat", item])
 
 
-def test_no_items_and_a_bare_text_are_refused() -> None:
+def test_no_items_and_what_is_no_text_are_refused() -> None:
     with pytest.raises(InputError, match="must be a text to tag"):
         PREDICTOR([])
-    with pytest.raises(InputError, match=r"Put it into a list"):
-        PREDICTOR("The boat.")
+    wrong: list[Any] = [7, ["boat", None]]
+    for item in wrong:
+        with pytest.raises(InputError, match=r"takes texts, or lists of words.*text 1: "):
+            PREDICTOR([item])
+
+
+def test_a_text_or_a_tuple_of_words_is_one_item() -> None:
+    assert PREDICTOR("The boat.") == PREDICTOR(["The boat."])
+    assert PREDICTOR(("The", "boat")) == PREDICTOR([["The", "boat"]])
 
 
 def test_a_word_longer_than_the_model_takes_is_said() -> None:

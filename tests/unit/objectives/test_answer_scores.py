@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics, best_threshold, normalizer
+from bertsmith.objectives.answer_scores import (
+    AnswerScores,
+    answer_metrics,
+    best_threshold,
+    normalizer,
+    settled_threshold,
+)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +130,50 @@ def test_the_best_threshold_gives_what_it_says() -> None:
 
         assert score(threshold) == pytest.approx(best)
         assert best == pytest.approx(max(score(at) for at in [0.0, *none.tolist()]))
+        settled = settled_threshold(answered, has, none)
+        assert score(settled) == pytest.approx(best)
+        assert 0.0 <= settled <= 1.0
+        assert all(abs(settled - value) > 0.05 for value in none.tolist() if 0.0 < value < 1.0)
+
+
+@pytest.mark.parametrize(
+    ("answered", "has", "none", "expected"),
+    [
+        ([1.0, 0.0], [True, False], [0.1, 0.3], 0.2),
+        ([1.0, 0.0], [True, False], [0.3, 0.9], 0.5),
+        ([1.0, 1.0], [True, True], [0.7, 0.8], 0.9),
+        ([0.0, 0.0], [False, False], [0.2, 0.4], 0.1),
+        ([1.0, 0.0], [True, False], [0.0, 0.4], 0.2),
+        ([1.0, 0.0], [True, False], [0.4, 1.0], 0.5),
+        ([1.0, 1.0], [True, True], [1.0, 1.0], 1.0),
+        ([1.0, 0.0, 0.0], [True, True, False], [0.1, 0.3, 0.4], 0.35),
+        ([1.0, 0.0], [True, False], [0.2, np.nextafter(0.2, 1.0)], 0.2),
+    ],
+)
+def test_the_settled_threshold_lies_in_the_middle_of_a_gap(
+    answered: list[float], has: list[bool], none: list[float], expected: float
+) -> None:
+    found = settled_threshold(np.array(answered), np.array(has), np.array(none))
+    assert found == pytest.approx(expected)
+    silent = np.array(none) > found
+    score = np.where(silent, ~np.array(has), answered).mean()
+    assert score == pytest.approx(best_threshold(np.array(answered), np.array(has), np.array(none))[0])
+
+
+def test_the_decision_of_no_question_hangs_on_rounding() -> None:
+    stream = np.random.default_rng(1)
+    has, none = stream.random(40) < 0.5, stream.permutation(40) / 50
+    answered = np.where(has, 1.0, 0.0)
+    threshold = settled_threshold(answered, has, none)
+    for shift in (-1e-5, 1e-5):
+        assert ((none + shift > threshold) == (none > threshold)).all()
+    _, reported = best_threshold(answered, has, none)
+    assert reported in none
+
+
+def test_a_model_that_says_no_number_has_no_scores() -> None:
+    broken = np.array([0.1, np.nan, 0.6, 0.9])
+    for threshold in (0.5, None):
+        found = answer_metrics(ANSWERED, HAS, broken, threshold=threshold)
+        assert np.isnan([found[name] for name in ("exact_match", "f1", "best_f1", "best_f1_threshold")]).all()
+    assert np.isnan(answer_metrics(ANSWERED, HAS[[0, 0, 0, 0]], broken, threshold=None)["f1"])

@@ -13,7 +13,8 @@ from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.answering import AnswerExamples, QuestionEncoder
-from bertsmith.examples.text_windows import NO_TARGET, ContextTokens, TextPart, TextWindows
+from bertsmith.examples.targets import IGNORED
+from bertsmith.examples.text_windows import ContextTokens, TextPart, TextWindows
 from bertsmith.inference.task_outputs import batch_outputs
 from bertsmith.objectives.answering import TERM, Answering, Span, answer_loss, best_spans, span_logits
 from bertsmith.objectives.report import Objective, add_counts
@@ -52,7 +53,7 @@ def test_it_is_an_objective_that_counts_the_sequences_something_is_asked_of() ->
     objective, targets = Answering(), _examples().targets
     assert isinstance(objective, Objective)
     assert objective.terms == (TERM,)
-    assert (targets[-1] == NO_TARGET).all()
+    assert (targets[-1] == IGNORED).all()
     assert objective.counts(_batch()) == {TERM: len(targets) - 1}
 
 
@@ -192,8 +193,30 @@ def test_equal_spans_stand_in_the_order_of_the_text() -> None:
     assert found.spans[0].probability == pytest.approx(1 / 6)
 
 
+def test_of_equal_spans_that_which_begins_first_and_then_the_shortest_is_given() -> None:
+    windows = _windows("the old boat under a small bridge again never", (0, 5), (3, 8), (6, 9))
+    logits = [np.zeros((part.place + part.end - part.start + 1, 2), np.float32) for part in windows.parts]
+    # Of a shorter window every token is likelier, so all are made alike.
+    logits = [np.concatenate([scores, np.zeros((8 - len(scores), 2), np.float32)]) for scores in logits]
+    expected = [(first, last) for first in range(9) for last in range(first, min(first + 3, 9))]
+    inside = [span for span in expected if any(part.start <= span[0] <= span[1] < part.end for part in windows.parts)]
+    for count in (1, 2, 5, 11, 100):
+        found = best_spans(windows, logits, max_answer=3, count=count)
+        assert [(span.first, span.last) for span in found.spans] == inside[:count]
+        assert len({span.probability for span in found.spans}) == 1
+
+
 def test_a_text_without_visible_tokens_has_no_span() -> None:
     windows = _windows("", (0, 0))
     found = best_spans(windows, [np.zeros((3, 2), np.float32)], max_answer=30, count=5)
     assert found.spans == ()
     assert found.no_answer == 1.0
+
+
+def test_a_model_that_says_no_number_does_not_say_that_there_is_an_answer() -> None:
+    windows = _windows("the old boat under a small bridge", (0, 5), (3, 7))
+    logits = _logits(windows)
+    logits[0][:] = np.nan
+    for broken in (logits, [np.full_like(scores, np.nan) for scores in logits]):
+        found = best_spans(windows, broken, max_answer=30, count=2)
+        assert np.isnan(found.no_answer)

@@ -21,9 +21,9 @@ from bertsmith.objectives.choice import (
     choice_metrics,
     choice_scores,
     group_probabilities,
-    probabilities_of,
 )
 from bertsmith.objectives.report import Objective, add_counts
+from bertsmith.objectives.softmax import softmax
 from bertsmith.training.config import OptimizerConfig
 from bertsmith.training.step import TrainState, new_optimizer, train_step
 from made_corpora import made_model, made_texts, made_tokenizer, weights_of
@@ -120,7 +120,7 @@ def test_probabilities_are_those_of_each_question() -> None:
     assert [len(part) for part in found] == COUNTS
     for part, expected in zip(found, _each(), strict=True):
         assert part == pytest.approx(expected.exp().numpy(), abs=1e-6)
-    assert probabilities_of(np.array([1000.0, -1000.0])).tolist() == [1.0, 0.0]
+    assert softmax(np.array([1000.0, -1000.0])).tolist() == [1.0, 0.0]
 
 
 def test_scores_by_hand() -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
 from torch.nn import functional
 
 from bertsmith.batches.batch import Batch
@@ -14,7 +13,6 @@ from bertsmith.engine.device import Device
 from bertsmith.examples.embedding import embedding_examples
 from bertsmith.examples.embedding_tables import EmbedKind, EmbedRow
 from bertsmith.model import HeadsConfig, Model, ModelConfig, new_model
-from bertsmith.objectives.correlation import spearman
 from bertsmith.objectives.embedding import (
     TERM,
     InBatchNegatives,
@@ -60,7 +58,8 @@ def _losses(vectors: torch.Tensor, starts: list[int], texts: list[int], *, both:
 
 
 def test_they_are_objectives() -> None:
-    for objective, kind in ((InBatchNegatives(), "pairs"), (RankedPairs(), "scored")):
+    kinds: tuple[EmbedKind, EmbedKind] = ("pairs", "scored")
+    for objective, kind in zip((InBatchNegatives(), RankedPairs()), kinds, strict=True):
         assert isinstance(objective, Objective)
         assert objective.terms == (TERM,)
         assert objective.counts(_batch(kind)) == {TERM: 8}
@@ -256,6 +255,18 @@ def test_embeddings_that_are_all_equal_find_nothing() -> None:
     assert found.scores["recall_at_10"] == 0.0
 
 
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_embeddings_that_are_no_numbers_find_nothing_and_are_not_found(broken: float) -> None:
+    vectors = np.full((40, 4), broken, np.float32)
+    found = retrieval(vectors, np.arange(0, 41, 2), np.arange(40))
+    assert found.ranks.tolist() == [20] * 20
+    assert found.scores["recall_at_10"] == 0.0
+    assert found.scores["mrr"] == pytest.approx(1 / 20)
+    vectors = np.eye(6, dtype=np.float32)[[0, 0, 1, 1, 2, 2]]
+    vectors[3] = broken
+    assert retrieval(vectors, np.array([0, 2, 4, 6]), np.arange(6)).ranks.tolist() == [2, 3, 2]
+
+
 def test_retrieval_in_blocks_gives_the_same() -> None:
     vectors = np.random.default_rng(0).normal(size=(90, 8)).astype(np.float32)
     starts, texts = np.arange(0, 91, 3), np.random.default_rng(1).integers(0, 50, 90)
@@ -264,14 +275,6 @@ def test_retrieval_in_blocks_gives_the_same() -> None:
         found = retrieval(vectors, starts, texts, block_elements=block_elements)
         assert found.ranks.tolist() == whole.ranks.tolist()
         assert found.nearest.tolist() == whole.nearest.tolist()
-
-
-def test_spearman_is_the_reference_implementations_ties_included() -> None:
-    stream = np.random.default_rng(0)
-    for _ in range(20):
-        first, second = stream.integers(0, 6, 30).astype(float), stream.normal(size=30)
-        assert spearman(first, second) == pytest.approx(spearmanr(first, second).statistic, abs=1e-12)
-    assert spearman(np.ones(5), np.arange(5.0)) == 0.0
 
 
 def test_cosines_of_pairs() -> None:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.engine.device import Device
+from bertsmith.examples.targets import IGNORED
 from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.model import HeadsConfig, Model, ModelConfig, PackedTokens, new_model
 from bertsmith.model.like_size import elmo_of_like_size

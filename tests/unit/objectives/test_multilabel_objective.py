@@ -17,7 +17,7 @@ from bertsmith.model import Model
 from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.multilabel import (
     TERM,
-    Multilabel,
+    Multilabelling,
     decoded_labels,
     given_labels,
     label_details,
@@ -44,13 +44,13 @@ def _model() -> Model:
     return made_head("multilabel", labels=LABELS).eval()
 
 
-def _loss(objective: Multilabel, batch: Batch) -> float:
+def _loss(objective: Multilabelling, batch: Batch) -> float:
     report = objective.report(_model(), batch, with_hits=False)
     return report.loss(report.counts).item()
 
 
 def test_it_is_an_objective_whose_hits_are_rows_with_every_label_right() -> None:
-    objective, batch, model = Multilabel(), one_batch(_examples()), _model()
+    objective, batch, model = Multilabelling(), one_batch(_examples()), _model()
     assert isinstance(objective, Objective)
     assert objective.counts(batch) == {TERM: 6}
     logits = class_logits(model, batch.packed).detach().numpy()
@@ -63,13 +63,13 @@ def test_the_loss_is_the_mean_binary_cross_entropy_over_labels_and_rows() -> Non
     batch = one_batch(_examples())
     logits = class_logits(_model(), batch.packed)
     expected = functional.binary_cross_entropy(logits.sigmoid(), torch.from_numpy(TARGETS)).item()
-    assert _loss(Multilabel(), batch) == pytest.approx(expected, rel=1e-5)
+    assert _loss(Multilabelling(), batch) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.bool_, np.float32])
 def test_integers_are_cast(dtype: type) -> None:
     batch = one_batch(_examples(TARGETS.astype(dtype)))
-    assert _loss(Multilabel(), batch) == pytest.approx(_loss(Multilabel(), one_batch(_examples())), rel=1e-7)
+    assert _loss(Multilabelling(), batch) == pytest.approx(_loss(Multilabelling(), one_batch(_examples())), rel=1e-7)
 
 
 def test_weights_count_lacking_and_having_a_label_so_many_times() -> None:
@@ -78,12 +78,12 @@ def test_weights_count_lacking_and_having_a_label_so_many_times() -> None:
     logits = class_logits(_model(), batch.packed).detach().double().numpy()
     lacking, having = np.array(weights).T
     each = np.where(TARGETS > 0, having * np.logaddexp(0, -logits), lacking * np.logaddexp(0, logits))
-    assert _loss(Multilabel(weights), batch) == pytest.approx(each.mean(), rel=1e-5)
-    assert _loss(Multilabel(((1.0, 1.0),) * 3), batch) == pytest.approx(_loss(Multilabel(), batch), rel=1e-6)
+    assert _loss(Multilabelling(weights), batch) == pytest.approx(each.mean(), rel=1e-5)
+    assert _loss(Multilabelling(((1.0, 1.0),) * 3), batch) == pytest.approx(_loss(Multilabelling(), batch), rel=1e-6)
 
 
 def test_parts_of_a_batch_add_up_to_the_whole_with_weights_too() -> None:
-    for objective in (Multilabel(), Multilabel(balanced_label_weights(TARGETS))):
+    for objective in (Multilabelling(), Multilabelling(balanced_label_weights(TARGETS))):
         parts = TaskLoader(_examples(), batch_size=6, micro_batch_tokens=60, seed=0).micro_batches(0)
         assert len(parts) > 1
         counts = add_counts(objective.counts(part) for part in parts)
@@ -96,13 +96,13 @@ def test_one_step_moves_every_weight() -> None:
     before = weights_of(model)
     state = TrainState(model, new_optimizer(model, OptimizerConfig()))
     batches = [one_batch(_examples())]
-    train_step(state, batches, Multilabel(), device=CPU, learning_rate=1e-3, clip_norm=1.0, seed=0)
+    train_step(state, batches, Multilabelling(), device=CPU, learning_rate=1e-3, clip_norm=1.0, seed=0)
     assert {name for name, weight in weights_of(model).items() if torch.equal(weight, before[name])} == set()
 
 
 def test_a_model_or_batch_without_labels_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a classifier and labels"):
-        Multilabel().report(made_model(made_tokenizer().vocab_size), one_batch(_examples()), with_hits=False)
+        Multilabelling().report(made_model(made_tokenizer().vocab_size), one_batch(_examples()), with_hits=False)
 
 
 def test_probabilities_are_sigmoids_without_overflow() -> None:

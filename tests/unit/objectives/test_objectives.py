@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.batches.loader import PretrainingLoader
 from bertsmith.batches.targets import MaskedTargets
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.masking import MaskingConfig
 from bertsmith.examples.sentence_pairs import sentence_pairs
+from bertsmith.examples.targets import IGNORED
 from bertsmith.folders.model_folder import write_model
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.model import new_model

@@ -7,13 +7,15 @@ import pytest
 import torch
 from torch.nn import functional
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.examples.tag_schemes import Span
 from bertsmith.examples.tagging import tag_ids, tagged_examples
+from bertsmith.examples.targets import IGNORED
 from bertsmith.model import HeadsConfig, ModelConfig, new_model
+from bertsmith.objectives.classification import label_loss, label_scores
 from bertsmith.objectives.report import Objective, add_counts
 from bertsmith.objectives.tagging import (
     TERM,
@@ -23,8 +25,6 @@ from bertsmith.objectives.tagging import (
     decoded_entities,
     entity_details,
     entity_scores,
-    label_loss,
-    label_scores,
     tag_logits,
 )
 from bertsmith.training.config import OptimizerConfig

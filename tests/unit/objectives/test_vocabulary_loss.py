@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bertsmith.batches.batch import IGNORED
+from bertsmith.examples.targets import IGNORED
 from bertsmith.objectives import vocabulary_loss as module
 from bertsmith.objectives.vocabulary_loss import vocabulary_loss
 

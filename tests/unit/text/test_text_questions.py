@@ -49,6 +49,14 @@ def test_squad_files_are_read_also_compressed(tmp_path: Path, name: str) -> None
     assert [row.values.get("is_impossible") for row in rows] == [None, True, None]
 
 
+def test_answers_that_no_question_has_an_entry_for_are_unknown(tmp_path: Path) -> None:
+    first, second = {"question": "Who?"}, {"question": "When?", "is_impossible": True}
+    path = write_squad(tmp_path / "q.json", squad((CONTEXT, [first, second])))
+    assert not any("answers" in row.values for row in question_rows(path))
+    path = write_squad(tmp_path / "q.json", squad((CONTEXT, [first, second]), ("Rain.", [asked("What?", ("Rain", 0))])))
+    assert [row.values["answers"] is None for row in question_rows(path)] == [True, True, False]
+
+
 def test_line_ends_stay_as_offsets_count_them(tmp_path: Path) -> None:
     row = {"question": "Where?", "context": CONTEXT, "answers": {"text": ["London"], "answer_start": [28]}}
     json_file = write_squad(tmp_path / "q.json", squad((CONTEXT, [asked("Where?", ("London", 28))])))

@@ -40,10 +40,19 @@ def test_where_a_stream_is_parted_makes_no_difference(size: int) -> None:
 
 def test_objects_are_rows_and_what_is_none_is_a_fault_of_its_line() -> None:
     content = b'{"a": 1}\n\n[]\n{"a": "x\\r\\ny"}\n{\n'
-    rows = [row for part in stream_rows(io.BytesIO(content), objects=True) for row in part]
+    rows = [row for part in stream_rows(io.BytesIO(content), lines_are="objects") for row in part]
     assert [(row.number, row.place) for row in rows] == [(1, "line 1"), (2, "line 3"), (3, "line 4"), (4, "line 5")]
     assert [row.values for row in rows] == [{"a": 1}, {}, {"a": "x\r\ny"}, {}]
     assert [row.fault is None for row in rows] == [True, False, True, False]
+
+
+def test_either_reads_an_object_where_one_begins_and_else_a_text() -> None:
+    content = b'one\n {"a": 1}\n{two} and "three"\n{}\n\n{"a": \n'
+    rows = [row for part in stream_rows(io.BytesIO(content), lines_are="either") for row in part]
+    assert [row.values for row in rows] == [
+        *({"text": "one"}, {"a": 1}, {"text": '{two} and "three"'}, {"text": "{}"}, {"text": ""}, {})
+    ]
+    assert [row.place for row in rows if row.fault is not None] == ["line 6"]
 
 
 def test_an_encoding_in_which_a_line_ends_with_more_than_a_byte_is_refused() -> None:

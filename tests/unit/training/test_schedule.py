@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from bertsmith.training.config import ScheduleConfig
-from bertsmith.training.schedule import StepBudget, rate_share
+from bertsmith.training.schedule import StepBudget, rate_share, validate_every
 
 
 def _rates(total: int, **values: object) -> list[float]:
@@ -97,3 +97,40 @@ def test_a_budget_that_was_stored_goes_on_as_if_it_had_not_been() -> None:
     for step, elapsed_seconds in ((60, 6.0), (60, 12.0), (200, 26.0), (300, 52.0)):
         assert restored.review(step, elapsed_seconds) == budget.review(step, elapsed_seconds)
         assert restored == budget
+
+
+def _played(budget: StepBudget, *, step_seconds: float, validation_seconds: float) -> float:
+    """Seconds that a run by a budget takes, its closing validations included."""
+    step, elapsed_seconds = 0, 0.0
+    while step < budget.total_steps:
+        step += 1
+        elapsed_seconds += step_seconds
+        budget.review(step, elapsed_seconds)
+        if step % validate_every(budget.validate_every_share, budget.total_steps) == 0 or step == budget.total_steps:
+            elapsed_seconds += validation_seconds
+            budget.validated(validation_seconds)
+    return elapsed_seconds + budget.closing_validations * validation_seconds
+
+
+@pytest.mark.parametrize("guess", [0.0, 8.0, 12.0])
+@pytest.mark.parametrize("closing", [0, 1, 2])
+def test_slow_validations_fit_the_time_whatever_was_guessed(guess: float, closing: int) -> None:
+    budget = StepBudget(
+        1,
+        seconds=100.0,
+        reserved_seconds=2.0,
+        validate_every_share=0.2,
+        closing_validations=closing,
+        validation_seconds=guess,
+    )
+    budget.begin(0.05)
+    took = _played(budget, step_seconds=0.04, validation_seconds=8.0)
+    assert 85 < took <= 98 + 1e-6
+
+
+def test_time_of_validations_is_not_taken_for_time_of_steps() -> None:
+    budget = StepBudget(1000, seconds=100.0, validate_every_share=0.5)
+    budget.validated(20.0)
+    # 100 steps in 10 s beside a validation of 20 s. Of 70 s that are left, the one of the last step takes 20.
+    assert budget.review(100, 30.0)
+    assert budget.total_steps == 100 + 500 - 200

@@ -6,7 +6,8 @@ import made_training as made
 import pytest
 import torch
 
-from bertsmith.batches.batch import IGNORED, Batch
+from bertsmith.batches.batch import Batch
+from bertsmith.examples.targets import IGNORED
 from bertsmith.training.config import OptimizerConfig
 from bertsmith.training.step import StepReport, TrainState, new_optimizer, optimizer_tensors, restore_optimizer
 from made_corpora import weights_of

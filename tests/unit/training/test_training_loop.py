@@ -1,5 +1,7 @@
 """The loop: what it tells, when it stops, and that a resumed run is the same run."""
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -179,3 +181,25 @@ def test_a_run_that_was_already_at_its_end_only_validates(tmp_path: Path) -> Non
     before = weights_of(state.model)
     assert _loop(tmp_path, [], state=state).run() == {"loss": 3.0}
     assert all(torch.equal(before[name], value) for name, value in state.model.state_dict().items())
+
+
+def test_the_budget_is_told_what_validations_take_and_a_resume_knows_it(tmp_path: Path) -> None:
+    def slow() -> dict[str, float]:
+        time.sleep(0.02)
+        return {"loss": 3.0}
+
+    loop = _loop(tmp_path, [], validate=slow)
+    loop.run()
+    budget = loop.books.budget
+    assert budget.validated_seconds >= 4 * 0.02
+    assert 0.02 <= budget.validation_seconds < budget.validated_seconds
+    checkpoint = CheckpointStore(tmp_path).newest()
+    assert checkpoint is not None
+    assert Bookkeeping.from_json(checkpoint.read()[1].values).budget == budget
+
+
+def test_a_validation_without_a_finite_loss_is_the_worst(tmp_path: Path) -> None:
+    losses = iter([math.nan, math.inf, 2.0, 2.5])
+    loop = _loop(tmp_path, [], validate=lambda: {"loss": next(losses)})
+    loop.run()
+    assert loop.books.best_step == 15

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.batches.task_loader import TaskLoader
-from bertsmith.examples.classification import stratified_split
+from bertsmith.examples.classification import grouped_split, stratified_split
 from bertsmith.examples.data_look import (
     contradiction_note,
     counts_note,
@@ -23,7 +23,7 @@ from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
-from bertsmith.recipes.finetuning.task import Task, TaskRows
+from bertsmith.recipes.finetuning.task import Grouped, Task, TaskRows
 from bertsmith.text.arrow_files import dataset_files, is_dataset_folder
 from bertsmith.text.tables import table_sha256
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -51,6 +51,16 @@ class TaskData:
 
 
 @dataclass(frozen=True)
+class Examples:
+    """Rows as token sequences."""
+
+    train: TaskExamples
+    validation: TaskExamples
+    notes: tuple[str, ...]
+    """How long they are, and what was cut."""
+
+
+@dataclass(frozen=True)
 class Loaded:
     """Rows as batches."""
 
@@ -58,7 +68,7 @@ class Loaded:
     validation: TaskLoader
     validation_examples: TaskExamples
     notes: tuple[str, ...]
-    """What was cut."""
+    """What a person should know of the batches, a line each."""
 
 
 def task_data(task: Task, config: FinetuneConfig) -> TaskData:
@@ -81,18 +91,13 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
         facts["validation_sha256"] = table_sha256(path)
         notes += [f"{path.name}: {note}" for note in validation.notes]
     else:
-        kept, held = stratified_split(task.strata(rows, labels), share=config.validation_share, seed=_SPLIT_SEED)
-        train, validation = rows.some(kept), rows.some(held)
-        if not len(held):
-            raise InputError(
-                "There must be rows to validate on",
-                f"{len(rows.items)} rows in {rows.path}, none of whose labels has two",
-                "Give a file with --validation, or more rows.",
-            )
+        train, validation = _held_out(task, rows, labels, config.validation_share)
         notes.append(
-            f"no --validation: {len(held):,} of {len(rows.items):,} rows are held out, "
+            f"no --validation: {len(validation.items):,} of {len(rows.items):,} rows are held out, "
             f"{'of each label ' if labels else ''}about {config.validation_share:.0%}"
         )
+    if isinstance(task, Grouped) and (note := _shared_note(task, train, validation)):
+        notes.append(note)
     validation = replace(validation, held_out=True)
     files = (rows,) if config.validation is None else (rows, validation)
     if config.data.strict:
@@ -103,6 +108,34 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     notes += [*_notes(files, train, validation, (found, task.facts(validation, labels))), *task.notes(train, labels)]
     facts |= {"train_rows": len(train.items), "validation_rows": len(validation.items)}
     return TaskData(labels, train, validation, tuple(notes), facts | found)
+
+
+def _held_out(task: Task, rows: TaskRows, labels: Sequence[str], share: float) -> tuple[TaskRows, TaskRows]:
+    """Rows to train on, and a share to validate on."""
+    strata = task.strata(rows, labels)
+    if isinstance(task, Grouped):
+        kept, held = grouped_split(strata, task.groups(rows), share=share, seed=_SPLIT_SEED)
+    else:
+        kept, held = stratified_split(strata, share=share, seed=_SPLIT_SEED)
+    if not len(held):
+        raise InputError(
+            "There must be rows to validate on",
+            f"{len(rows.items)} rows in {rows.path}, none of whose labels has two",
+            "Give a file with --validation, or more rows.",
+        )
+    return rows.some(kept), rows.some(held)
+
+
+def _shared_note(task: Grouped, train: TaskRows, validation: TaskRows) -> str | None:
+    """A line about validation rows that are about what training rows are about too; None without any."""
+    known = set(task.groups(train))
+    shared = sum(group in known for group in task.groups(validation))
+    if not shared:
+        return None
+    return (
+        f"{shared:,} of {len(validation.items):,} validation rows are about a text that training has, which makes "
+        "scores look better than they are"
+    )
 
 
 def _notes(
@@ -137,10 +170,10 @@ def task_file(name: str, option: str) -> Path:
     return path
 
 
-def loaded(
+def examples_of(
     task: Task, data: TaskData, tokenizer: Tokenizer, config: FinetuneConfig, *, heads: HeadsConfig, max_length: int
-) -> Loaded:
-    """Both parts as batches."""
+) -> Examples:
+    """Both parts as token sequences."""
     examples: list[TaskExamples] = []
     notes: list[str] = []
     for name, rows in (("training", data.train), ("validation", data.validation)):
@@ -156,19 +189,31 @@ def loaded(
         if len(found) > len(rows.items) and found.group_starts is None:
             notes.append(f"{name}: {len(rows.items):,} rows are read in {len(found):,} windows")
         examples.append(found)
+    return Examples(examples[0], examples[1], tuple(notes))
+
+
+def loaded(examples: Examples, config: FinetuneConfig, *, num_rows: int) -> Loaded:
+    """Both parts as batches.
+
+    Args:
+        examples: the parts.
+        config: says how large batches are, and what decides their order.
+        num_rows: rows to train on.
+    """
     train, validation = (
         TaskLoader(
             part,
-            batch_size=config.training.batch_size or default_batch_size(len(data.train.items), config.task),
+            batch_size=config.training.batch_size or default_batch_size(num_rows, config.task),
             micro_batch_tokens=config.training.micro_batch_tokens,
             seed=config.training.seed,
         )
-        for part in examples
+        for part in (examples.train, examples.validation)
     )
+    notes: list[str] = []
     if config.task == "embed" and (parts := len(train.micro_batches(0))) > 1:
         notes.append(
             f"a batch is cut into {parts} parts of {config.training.micro_batch_tokens:,} tokens, and texts are "
             "compared within a part alone: a larger training.micro_batch_tokens or a smaller --max-length lets them "
             "see more"
         )
-    return Loaded(train, validation, examples[1], tuple(notes))
+    return Loaded(train, validation, examples.validation, tuple(notes))

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertsmith.foundation.errors import InputError, unknown_name
-from bertsmith.recipes.finetuning.data import TaskData, task_data
+from bertsmith.model.config import HeadsConfig
+from bertsmith.recipes.finetuning.data import Examples, Loaded, TaskData, examples_of, loaded, task_data
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.start_model import Source, known_order, open_source
+from bertsmith.recipes.finetuning.start_model import Source, known_order, open_source, task_model_config
 from bertsmith.recipes.finetuning.task import Better, Task
 from bertsmith.recipes.finetuning.tasks import TASKS
 
@@ -21,20 +22,33 @@ class Given:
     metrics: dict[str, Better]
     """The scores, the one first that tells the best validation."""
     max_length: int
+    task_heads: dict[str, Any]
+    """What `HeadsConfig` says of the task."""
+    heads: HeadsConfig
+    """With what comes from the encoder."""
+    examples: Examples
 
     @classmethod
     def of(cls, config: FinetuneConfig) -> "Given":
-        """Read what a run is given, and refuse what cannot be used."""
+        """Read what a run is given, and refuse what cannot be used.
+
+        Raises:
+            InputError: for files, rows and settings that cannot be used, with each other or at all.
+        """
         task = TASKS[config.task]
         source = open_source(config.model)
         max_length = _max_length(config, source)
         data = task_data(task, config)
         data = data.with_labels(known_order(source, data.labels))
-        return cls(task, source, data, _metrics(config, task, data), max_length)
+        metrics = _metrics(config, task, data)
+        task_heads = {"task": task.name} | task.heads(data.train, data.labels, config)
+        heads = task_model_config(source, task_heads, dropout=config.dropout).heads
+        examples = examples_of(task, data, source.tokenizer, config, heads=heads, max_length=max_length)
+        return cls(task, source, data, metrics, max_length, task_heads, heads, examples)
 
-    def heads(self, config: FinetuneConfig) -> dict[str, Any]:
-        """What `HeadsConfig` says of the task."""
-        return {"task": self.task.name} | self.task.heads(self.data.train, self.data.labels, config)
+    def batches(self, config: FinetuneConfig) -> Loaded:
+        """The rows as batches, in an order that the seed decides."""
+        return loaded(self.examples, config, num_rows=len(self.data.train.items))
 
 
 def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Better]:

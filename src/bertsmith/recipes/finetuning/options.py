@@ -40,7 +40,8 @@ class FinetuneTraining(LoopConfig):
     keep: Literal["best", "last"] = "best"
     """Which model the run leaves: that of its best validation, or that of its last step."""
     patience: Annotated[int, Field(ge=1)] | None = None
-    """Validations in a row without a better score after which the run ends early; never, where not given."""
+    """Validations in a row without a better one after which the run ends early; never, where not given. An equal score
+    with a lower loss is better."""
 
     @model_validator(mode="before")
     @classmethod
@@ -84,7 +85,8 @@ class FinetuneConfig(Config):
     answer: AnswerConfig | None = None
     """Of task answer alone: how questions are asked of texts and when none is answered."""
     seeds: Annotated[int, Field(ge=1)] = 1
-    """Runs by as many seeds, counted from `training.seed`; more than one show what chance does to the scores."""
+    """Runs by as many seeds, counted from `training.seed`; more than one show what chance does to the scores. They
+    share `length.minutes`."""
     length: LengthConfig = LengthConfig()
     data: TableConfig = TableConfig()
     training: FinetuneTraining = FinetuneTraining()
@@ -106,9 +108,11 @@ class FinetuneConfig(Config):
         return values
 
     def with_seed(self, seed: int) -> "FinetuneConfig":
-        """The same run by one seed."""
-        training = self.training.model_copy(update={"seed": seed})
-        return self.model_copy(update={"seeds": 1, "training": training})
+        """The same run by one seed, in its share of the time where a time is given."""
+        training, length = self.training.model_copy(update={"seed": seed}), self.length
+        if length.minutes is not None:
+            length = length.model_copy(update={"minutes": length.minutes / self.seeds})
+        return self.model_copy(update={"seeds": 1, "training": training, "length": length})
 
     @property
     def _rate_is_given(self) -> bool:

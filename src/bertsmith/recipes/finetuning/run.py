@@ -16,26 +16,23 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file, write_json
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import Objective
-from bertsmith.recipes.finetuning.data import Loaded, TaskData, loaded
+from bertsmith.recipes.finetuning.data import Loaded, TaskData
 from bertsmith.recipes.finetuning.given import Given
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
 from bertsmith.recipes.finetuning.several import run_seeds
-from bertsmith.recipes.finetuning.start_model import (
-    freeze_encoder,
-    start_model,
-    task_model_config,
-)
-from bertsmith.recipes.finetuning.validation import Validation, badness, keep_best
+from bertsmith.recipes.finetuning.start_model import freeze_encoder, start_model
+from bertsmith.recipes.finetuning.validation import Validation, badness, closing_validations, keep_best
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
-from bertsmith.recipes.step_budget import step_budget
+from bertsmith.recipes.step_budget import refuse_too_short, step_budget
 from bertsmith.reports.finetune_report import finetune_report
 from bertsmith.reports.task_card import task_card
 from bertsmith.training.config import LoopConfig
 from bertsmith.training.events import Observer
 from bertsmith.training.log import LogWriter, read_log
 from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
+from bertsmith.training.schedule import StepBudget
 from bertsmith.training.step import TrainState, new_optimizer
 from bertsmith.training.stopping import stop_requests
 
@@ -71,14 +68,36 @@ def finetune_run(
         if run.is_finished:
             return run.finished()
     given = Given.of(config)
+    refuse_too_short(config.with_seed(config.training.seed).length, started_at=started_at)
     if begins_anew:  # Only now: a slip of the pen must not cost the earlier run.
+        choose_device(config.runtime.device, config.runtime.precision)
         remove_earlier(folder, config, (config.model, given.source.folder, config.train, config.validation))
+    if config.seeds == 1:
+        return _one_run(config, folder, given, started_at, observers, notify)
     run = RunFolder(folder, config)
-    if config.seeds > 1:
-        with run.absent_if_refused():
-            return run_seeds(
-                config, run, lambda one, place: finetune_run(one, place, observers=observers, notify=notify), notify
-            )
+    _refuse_changed_data(run, given.data)
+    share = (time.monotonic() - started_at) / config.seeds
+
+    def run_one(one: FinetuneConfig, place: Path) -> Run:
+        # What was read is read for all of them, so each bears its share of the time.
+        return _one_run(one, place, given, time.monotonic() - share, observers, notify)
+
+    with run.absent_if_refused():
+        return run_seeds(config, run, given.data.facts, run_one, notify)
+
+
+def _one_run(
+    config: FinetuneConfig,
+    folder: Path,
+    given: Given,
+    started_at: float,
+    observers: Sequence[Observer],
+    notify: Notify,
+) -> Run:
+    """Run, or go on with, a fine-tuning by one seed."""
+    run = RunFolder(folder, config)
+    if run.is_finished:
+        return run.finished()
     _refuse_changed_data(run, given.data)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
@@ -96,31 +115,20 @@ def _train(
     observers: Sequence[Observer],
     notify: Notify,
 ) -> Run:
-    task, data, tokenizer = given.task, given.data, given.source.tokenizer
-    for note in data.notes:
+    batches = given.batches(config)
+    for note in (*given.data.notes, *given.examples.notes, *batches.notes):
         notify(note)
-    heads = task_model_config(given.source, given.heads(config), dropout=config.dropout).heads
-    batches = loaded(task, data, tokenizer, config, heads=heads, max_length=given.max_length)
-    for note in batches.notes:
-        notify(note)
-    rate = config.learning_rate_for(given.source.model.config.encoder.hidden_size)
-    loop_config = config.training.model_copy(
-        update={"optimizer": config.training.optimizer.model_copy(update={"learning_rate": rate})}
-    )
-    facts = {"precision": device.precision, "max_length": given.max_length, "learning_rate": rate}
-    facts |= {"batch_size": batches.train.batch_size}
-    facts |= {"labels": list(data.labels), "notes": list(batches.notes), "metric": next(iter(given.metrics))}
-    run.write(run.record() | facts | versions() | data.facts)
-    objective = task.objective(data.train, data.labels, config)
+    loop_config = _loop_config(config, given)
+    run.write(run.record() | _facts(given, batches, device, loop_config))
+    objective = given.task.objective(given.data.train, given.data.labels, config)
     checkpoints = CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints)
     with (
         stop_requests() as stop,
         Prefetcher(lambda step, total_steps: batches.train.micro_batches(step)) as prefetcher,
     ):
         begin = _Begin(config, loop_config, given, batches, objective, device, started_at, notify)
-        state, books = begin.state_and_books(checkpoints)
-        validate = Validation(state.model, batches, given, device)
-        loop = TrainingLoop(
+        state, books, validate = begin.pieces(checkpoints)
+        TrainingLoop(
             state=state,
             books=books,
             objective=objective,
@@ -128,7 +136,7 @@ def _train(
             batches_per_epoch=batches.train.batches_per_epoch,
             config=loop_config,
             device=device,
-            tokenizer=tokenizer,
+            tokenizer=given.source.tokenizer,
             checkpoints=checkpoints,
             validate=validate,
             sample=None,
@@ -136,17 +144,38 @@ def _train(
             stop=stop,
             badness=lambda metrics: badness(metrics, given.metrics),
             patience=config.training.patience,
-        )
-        loop.run()
+        ).run()
     metric, better = next(iter(given.metrics.items()))
     kept_step = keep_best(config, state, books, checkpoints, notify, metric)
-    evaluation = validate.settle() | {"decided_by": {"metric": metric, "better": better}}
+    evaluation = validate.settle(has_other_weights=kept_step != state.step)
+    evaluation |= {"decided_by": {"metric": metric, "better": better}}
     return _finish(config, run, given, state, evaluation, kept_step)
+
+
+def _loop_config(config: FinetuneConfig, given: Given) -> LoopConfig:
+    """What the loop is told, with a learning rate that fits the model."""
+    rate = config.learning_rate_for(given.source.model.config.encoder.hidden_size)
+    optimizer = config.training.optimizer.model_copy(update={"learning_rate": rate})
+    return config.training.model_copy(update={"optimizer": optimizer})
+
+
+def _facts(given: Given, batches: Loaded, device: Device, loop_config: LoopConfig) -> dict[str, Any]:
+    """What the record says of a run when it begins."""
+    facts = {
+        "precision": device.precision,
+        "max_length": given.max_length,
+        "learning_rate": loop_config.optimizer.learning_rate,
+        "batch_size": batches.train.batch_size,
+        "labels": list(given.data.labels),
+        "notes": [*given.examples.notes, *batches.notes],
+        "metric": next(iter(given.metrics)),
+    }
+    return facts | versions() | given.data.facts
 
 
 @dataclass(frozen=True)
 class _Begin:
-    """Makes model, optimizer and books."""
+    """Makes model, optimizer, books and validation."""
 
     config: FinetuneConfig
     loop_config: LoopConfig
@@ -157,35 +186,44 @@ class _Begin:
     started_at: float
     notify: Notify
 
-    def state_and_books(self, checkpoints: CheckpointStore) -> tuple[TrainState, Bookkeeping]:
+    def pieces(self, checkpoints: CheckpointStore) -> tuple[TrainState, Bookkeeping, Validation]:
         """From the newest checkpoint where there is one."""
-        config, given, train = self.config, self.given, self.batches.train
         checkpoint = checkpoints.newest()
         if checkpoint is not None:
             read, saved = checkpoint.read()
             state = self._state(read.model)
             self.notify(f"goes on from step {saved.step}")
-            return state, restored(state, saved)
+            return state, restored(state, saved), self._validation(state)
         model, notes = start_model(
-            given.source,
-            given.heads(config),
-            dropout=config.dropout,
-            fresh_weights=config.fresh_weights,
-            seed=config.training.seed,
-            frozen=config.freeze == "encoder",
+            self.given.source,
+            self.given.task_heads,
+            dropout=self.config.dropout,
+            fresh_weights=self.config.fresh_weights,
+            seed=self.config.training.seed,
+            frozen=self.config.freeze == "encoder",
         )
         for note in notes:
             self.notify(note)
         state = self._state(model)
-        budget = step_budget(
-            config.length,
-            default_epochs=default_epochs(len(given.data.train.items)),
+        validation = self._validation(state)
+        return state, Bookkeeping(self._budget(state, validation)), validation
+
+    def _budget(self, state: TrainState, validation: Validation) -> StepBudget:
+        train = self.batches.train
+        return step_budget(
+            self.config.length,
+            default_epochs=default_epochs(len(self.given.data.train.items)),
             batches_per_epoch=train.batches_per_epoch,
             measure=(state.model, self.objective, train.micro_batches, self.device),
             validation_share=self.batches.validation.num_tokens * train.batches_per_epoch / train.num_tokens,
+            validate_every_share=self.loop_config.validate_every_share,
+            closing_validations=closing_validations(self.config, self.given.heads),
+            validate=validation,
             started_at=self.started_at,
         )
-        return state, Bookkeeping(budget)
+
+    def _validation(self, state: TrainState) -> Validation:
+        return Validation(state.model, self.batches, self.given, self.device)
 
     def _state(self, model: Model) -> TrainState:
         model = model.to(self.device.name)

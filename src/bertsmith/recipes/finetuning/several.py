@@ -8,6 +8,8 @@ from typing import Any
 
 from bertsmith.foundation.files import new_folder, write_file, write_json
 from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.task import Better
+from bertsmith.recipes.finetuning.validation import badness
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.reports.finetune_report import finetune_report
@@ -16,12 +18,15 @@ from bertsmith.training.log import read_log
 RunOne = Callable[[FinetuneConfig, Path], Run]
 
 
-def run_seeds(config: FinetuneConfig, run: RunFolder, run_one: RunOne, notify: Callable[[str], None]) -> Run:
+def run_seeds(
+    config: FinetuneConfig, run: RunFolder, facts: dict[str, Any], run_one: RunOne, notify: Callable[[str], None]
+) -> Run:
     """Run each seed in a folder of its own, and sum them up.
 
     Args:
         config: the settings, with `seeds` above one.
         run: the folder of all of them.
+        facts: sizes and sums of the data, by which a changed file is known when all of them go on.
         run_one: runs, or goes on with, one fine-tuning; a finished one is given back as it is.
         notify: is told in a line which seed is run.
 
@@ -31,11 +36,11 @@ def run_seeds(config: FinetuneConfig, run: RunFolder, run_one: RunOne, notify: C
     """
     seeds = range(config.training.seed, config.training.seed + config.seeds)
     runs: list[Run] = []
-    run.write(run.record())
+    run.write(run.record() | facts)
     for seed in seeds:
         notify(f"seed {seed} ({seed - seeds.start + 1} of {config.seeds})")
         runs.append(run_one(config.with_seed(seed), run.path / f"seed-{seed}"))
-    kept = _best(runs)
+    kept = best_of(runs)
     by_seed = {str(seed): one.metrics for seed, one in zip(seeds, runs, strict=True)}
     mean, spread = _summary([one.metrics for one in runs])
     evaluation = {**runs[kept].evaluation, "seeds": by_seed, "mean": mean, "spread": spread}
@@ -49,12 +54,11 @@ def run_seeds(config: FinetuneConfig, run: RunFolder, run_one: RunOne, notify: C
     return run.finished(already=False)
 
 
-def _best(runs: Sequence[Run]) -> int:
-    """Number of the run with the best validation."""
+def best_of(runs: Sequence[Run]) -> int:
+    """Number of the run with the best validation, the first one among equals."""
     decided = runs[0].evaluation["decided_by"]
-    sign = 1 if decided["better"] == "higher" else -1
-    scores = [sign * run.metrics[decided["metric"]] for run in runs]
-    return scores.index(max(scores))
+    ways: dict[str, Better] = {decided["metric"]: decided["better"]}
+    return min(range(len(runs)), key=lambda number: badness(runs[number].metrics, ways))
 
 
 def _summary(metrics: Sequence[dict[str, float]]) -> tuple[dict[str, float], dict[str, float]]:

@@ -1,6 +1,6 @@
 """What a downstream task is to the recipe that trains it: its rows, its labels, its head, its scores."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -56,6 +56,15 @@ class TaskRows:
     def some(self, numbers: Int[np.ndarray, " rows"]) -> "TaskRows":
         """Some of the rows."""
         return replace(self, items=tuple(self.items[number] for number in numbers))
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """What a task is besides, if some of its rows are about the same."""
+
+    def groups(self, rows: TaskRows) -> Sequence[Hashable]:
+        """The text that each row is about: rows about the same are held out together, or none of them is."""
+        ...
 
 
 @runtime_checkable
@@ -158,8 +167,9 @@ class Task(Protocol):
 
         Returns:
             ``rows``; the scores of `metrics`; where they make sense ``per_class`` (precision, recall, f1 and rows by
-            label), ``labels`` with ``confusion`` (true by predicted), and ``worst_errors``, each with ``place``,
-            ``text``, perhaps ``pair``, ``label``, ``predicted`` and ``score``.
+            label; ``counted`` says what these rows are where they are none), ``labels`` with ``confusion`` (true by
+            predicted), and ``worst_errors``, each with ``place``, ``text``, perhaps ``pair``, ``label``, ``predicted``
+            and, where what was predicted has a probability, ``score``.
         """
         ...
 

@@ -27,19 +27,27 @@ class Validation:
         self._batches = batches
         self._given = given
         self._device = device
+        self._last_outputs: np.ndarray | None = None
 
     def __call__(self) -> dict[str, float]:
-        evaluation = self._evaluation(self._outputs(), self._model.config.heads)
+        self._last_outputs = self._outputs()
+        evaluation = self._evaluation(self._last_outputs, self._model.config.heads)
         return {name: evaluation[name] for name in self._given.metrics if name in evaluation}
 
-    def settle(self) -> dict[str, Any]:
-        """Let the task decide what it decides on validation, and evaluate the model as it then is."""
-        outputs = self._outputs()
+    def settle(self, *, has_other_weights: bool) -> dict[str, Any]:
+        """Let the task decide what it decides on validation, and evaluate the model as it then is.
+
+        Args:
+            has_other_weights: whether the model's weights are others than at the last validation, whose outputs are
+                the model's own otherwise.
+        """
         model, given = self._model, self._given
+        outputs = self._outputs() if has_other_weights or self._last_outputs is None else self._last_outputs
         examples, rows = self._batches.validation_examples, given.data.validation
         heads = given.task.settle(outputs, examples, rows, model)
-        if heads != model.config.heads:
-            model.config = model.config.model_copy(update={"heads": heads})
+        is_rewritten = heads.value_scale != model.config.heads.value_scale
+        model.config = model.config.model_copy(update={"heads": heads})
+        if is_rewritten:  # Thresholds judge outputs, and leave them as they are; a scale goes into the weights.
             outputs = self._outputs()
         return self._evaluation(outputs, heads)
 
@@ -51,14 +59,24 @@ class Validation:
         return given.task.evaluation(outputs, self._batches.validation_examples, given.data.validation, heads)
 
 
+def closing_validations(config: FinetuneConfig, heads: HeadsConfig) -> int:
+    """How many validations may follow the one after the last step.
+
+    That is one where the weights of an earlier one may be kept, and one where the task writes a scale into weights.
+    """
+    return (config.training.keep == "best") + (heads.value_scale is not None)
+
+
 def badness(metrics: dict[str, float], ways: dict[str, Better]) -> tuple[float, ...]:
-    """Lower for a better validation, the loss deciding among equals; a score that is no number is the worst."""
+    """Lower for a better validation, the loss deciding among equals.
+
+    The worst are those whose score is absent or, like the loss, no finite number.
+    """
     name, better = next(iter(ways.items()))
-    score = metrics.get(name, math.nan)
-    if math.isnan(score):
+    score, loss = metrics.get(name, math.nan), metrics.get("loss")
+    if not math.isfinite(score) or (loss is not None and not math.isfinite(loss)):
         return (math.inf, math.inf)
-    loss = metrics.get("loss", math.inf)
-    return (score if better == "lower" else -score, math.inf if math.isnan(loss) else loss)
+    return (score if better == "lower" else -score, math.inf if loss is None else loss)
 
 
 def keep_best(

@@ -18,7 +18,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction.rows import ItemRow, held_together
 from bertsmith.text.arrow_files import is_dataset_folder
 from bertsmith.text.sources import file_kind
-from bertsmith.text.streams import STREAM, Stream, stream_rows
+from bertsmith.text.streams import STREAM, LinesAre, Stream, stream_rows
 from bertsmith.text.tables import PLAIN_COLUMN, TableRow, about_rows
 from bertsmith.text.tagged import TaggedSentence
 
@@ -28,6 +28,8 @@ _NAMES: dict[str, OptionNames] = {
 }
 _TEXT_NAMES = OptionNames(text="--text-column", pair="--pair-column")
 _CONTEXT_NAMES = OptionNames(text="--context-column", pair="--question-column")
+
+_TASKS_OF_PAIRS = ("classify", "regress", "multilabel")
 
 Make = Callable[[TableRow], Any]
 
@@ -79,8 +81,8 @@ def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, gi
 
 
 def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: Given = Given()) -> Input:
-    """Open a stream of lines to be predicted, such as standard input: one text each, or one JSON object each where a
-    task takes more than a text.
+    """Open a stream of lines to be predicted, such as standard input: one text each, one JSON object each where a task
+    takes more than a text, and either where it takes a text or a pair.
 
     Args:
         task: the predictor's.
@@ -91,8 +93,8 @@ def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: G
     Raises:
         InputError: while it is read, as `stream_rows`.
     """
-    columns, make = _of_stream(task, given)
-    lines = stream_rows(stream, encoding, objects=columns != PLAIN_COLUMN)
+    columns, lines_are, make = _of_stream(task, given)
+    lines = stream_rows(stream, encoding, lines_are=lines_are)
     parts = (part for rows in lines for part in held_together(_item_rows(rows, make)))
     return Input(columns, parts, can_wait=False, about_rows=None)
 
@@ -142,16 +144,24 @@ def _of_contexts(path: Path, config: TableConfig) -> TableConfig:
     return config
 
 
-def _of_stream(task: str, given: Given) -> tuple[str, Make]:
-    """What the lines hold, to be said, and what becomes of one."""
+def _of_stream(task: str, given: Given) -> tuple[str, LinesAre, Make]:
+    """What the lines hold, to be said, how they are read, and what becomes of one."""
     if task == "answer" and given.question is None:
         asked = Columns("question", "context", None)
-        return str(asked), lambda row: question_of(STREAM, row, asked).key
+        return str(asked), "objects", lambda row: question_of(STREAM, row, asked).key
     if task == "choose" and not given.choices:
         offered = ChoiceColumns("text", "start", ("choices",), None)
-        return str(offered), lambda row: choice_row(STREAM, row, offered).item
-    columns = Columns(PLAIN_COLUMN, None, None)
-    return PLAIN_COLUMN, _made_of_text(STREAM, columns, OptionNames(), given)
+        return str(offered), "objects", lambda row: choice_row(STREAM, row, offered).item
+    alone, pair = Columns(PLAIN_COLUMN, None, None), Columns(PLAIN_COLUMN, "pair", None)
+    if task in _TASKS_OF_PAIRS:
+        return f"{alone}, or objects with {pair}", "either", lambda row: _text_or_pair(row, alone, pair)
+    return str(alone), "texts", _made_of_text(STREAM, alone, OptionNames(), given)
+
+
+def _text_or_pair(row: TableRow, alone: Columns, pair: Columns) -> Any:
+    """A text, or both of a pair, out of an object or a plain line."""
+    has_pair = row.values.get(str(pair.pair)) is not None
+    return task_row(STREAM, row, pair if has_pair else alone).texts
 
 
 def _made_of_text(path: Path, columns: Columns, options: OptionNames, given: Given) -> Make:

@@ -133,17 +133,19 @@ def _run_ahead(predictor: Predictor[Any, Any, Any], parts: Iterable[Sequence[Ite
 
 def _prepared(predictor: Predictor[Any, Any, Any], part: Sequence[ItemRow]) -> _Prepared:
     """What the predictor makes of each row; of one that it refuses, why."""
-    usable = [row.item for row in part if not isinstance(row.item, InputError)]
+    usable = [row for row in part if not isinstance(row.item, InputError)]
     try:
-        requests: Iterator[Request | InputError] = iter(predictor.prepare(usable) if usable else [])
+        requests: Iterator[Request | InputError] = iter(
+            predictor.prepare([row.item for row in usable]) if usable else []
+        )
     except InputError:
-        requests = (_request(predictor, item) for item in usable)
+        requests = (_request(predictor, row) for row in usable)
     return [row.item if isinstance(row.item, InputError) else next(requests) for row in part]
 
 
-def _request(predictor: Predictor[Any, Any, Any], item: Any) -> Request | InputError:
+def _request(predictor: Predictor[Any, Any, Any], row: ItemRow) -> Request | InputError:
     try:
-        return predictor.prepare([item])[0]
+        return predictor.prepare([row.item], first=row.number)[0]
     except InputError as fault:
         return fault
 

@@ -190,6 +190,7 @@ def _assemble(
             batches_per_epoch=data.train.batches_per_epoch,
             measure=(state.model, OBJECTIVES[config.objective], lambda step: data.train.micro_batches(step, 1), device),
             validation_share=config.training.validation_tokens / config.training.batch_tokens,
+            validate_every_share=config.training.validate_every_share,
             started_at=started_at,
         )
         books = Bookkeeping(budget)

@@ -16,6 +16,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPredictor
 from bertsmith.model import HeadsConfig
 from bertsmith.model.config import AnsweringHead
+from bertsmith.recipes.finetuning.data import task_data
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.task import Task, TaskRows
@@ -87,6 +88,21 @@ def test_it_is_a_task_whose_scores_depend_on_whether_all_can_be_answered(tmp_pat
     some = rows.some(np.array([0, 2]))
     assert TASK.metrics(some, ()) == {"f1": "higher", "exact_match": "higher", "loss": "lower"}
     assert "will always give one" in TASK.notes(some, ())[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"class_weights": "balanced"}, "class_weights must be none for answer: answers have no classes"),
+        ({"long_texts": "windows"}, "long_texts must be head or tail: texts are read in windows always"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(
+    work: Path, tmp_path: Path, changes: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        finetune_run(_config(work, **changes), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_questions_without_any_answer_are_refused(tmp_path: Path) -> None:
@@ -161,6 +177,62 @@ def test_validation_decides_from_when_on_no_answer_is_given(tmp_path: Path) -> N
     assert TASK.settle(np.empty((0, 2), np.float32), examples, rows, foreign) == foreign.config.heads
 
 
+def test_the_settled_threshold_is_no_questions_probability(tmp_path: Path) -> None:
+    rows, model = _read(tmp_path, MIXED), made_answerer(AnsweringHead(unanswerable=True))
+    examples = _examples(rows, model.config.heads)
+    outputs = _certain(examples) * 0.2
+    settled = TASK.settle(outputs, examples, rows, model).answering
+    assert settled is not None
+    assert settled.threshold is not None
+    report = TASK.evaluation(outputs, examples, rows, model.config.heads)
+    decided = TASK.evaluation(outputs, examples, rows, _heads(**settled.model_dump()))
+    assert decided["f1"] == report["best_f1"]
+    assert settled.threshold > report["best_f1_threshold"] + 1e-3
+    broken = np.full_like(outputs, np.nan)
+    assert TASK.settle(broken, examples, rows, model) == model.config.heads
+    assert np.isnan(TASK.evaluation(broken, examples, rows, model.config.heads)["best_f1"])
+
+
+def _several(count: int, *, each: int = 4) -> dict[str, Any]:
+    """Texts with several questions each, of which one has no answer."""
+    parts: list[tuple[str, list[dict[str, Any]]]] = []
+    for number in range(count):
+        right = [asked(f"What {which} waited?", ("old boat", 4), name=f"{number}-{which}") for which in range(each - 1)]
+        parts.append((f"{CONTEXT} {number}", [*right, asked("Who slept?", name=f"{number}-none")]))
+    return squad(*parts)
+
+
+def test_all_questions_about_a_text_are_held_out_together(work: Path, tmp_path: Path) -> None:
+    train = write_squad(tmp_path / "train.json", _several(30))
+    data = task_data(TASK, _config(work, train=str(train)))
+    texts = [{question.context for question in part.items} for part in (data.train, data.validation)]
+    assert not texts[0] & texts[1]
+    assert len(data.validation.items) == 12
+    assert sum(question.is_impossible for question in data.validation.items) == 3
+    assert "12 of 120 rows are held out" in "; ".join(data.notes)
+    assert not any("about a text that training has" in note for note in data.notes)
+
+
+def test_validation_questions_about_texts_of_training_are_counted(work: Path, tmp_path: Path) -> None:
+    train = write_squad(tmp_path / "train.json", _several(3))
+    other = squad((f"{CONTEXT} 1", [asked("Where?", ("bridge", 30))]), ("Snow.", [asked("What?", ("Snow", 0))]))
+    validation = write_squad(tmp_path / "dev.json", other)
+    data = task_data(TASK, _config(work, train=str(train), validation=str(validation)))
+    assert any("1 of 2 validation rows are about a text that training has" in note for note in data.notes)
+    alone = task_data(TASK, _config(work, train=str(write_squad(tmp_path / "one.json", _several(1, each=20)))))
+    assert any("2 of 2 validation rows are about a text that training has" in note for note in alone.notes)
+
+
+def test_a_file_without_answers_is_not_evaluated_as_one_that_has_none(work: Path, run: Run, tmp_path: Path) -> None:
+    document = squad((CONTEXT, [{"id": "1", "question": "What waited?"}]))
+    path = write_squad(tmp_path / "test.json", document)
+    with pytest.raises(InputError, match=r"holds the answers must be known.*test\.json.*id, question, context"):
+        bertsmith.evaluate(run.model_folder, str(path), device="cpu")
+    with pytest.raises(InputError, match=r"one of the file's columns: id, question, context.*answers"):
+        finetune_run(_config(work, validation=str(path)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_threshold_without_questions_to_use_it_on_is_refused(work: Path, tmp_path: Path) -> None:
     train = write_squad(tmp_path / "train.json", made_questions(20))
     settings = {"train": str(train), "answer": {"no_answer_threshold": 0.3}}
@@ -192,6 +264,7 @@ def test_it_learns_where_answers_stand_and_which_questions_have_none(work: Path,
     assert learned.metrics["f1"] > 0.9
     assert learned.metrics["no_answer_exact"] > 0.8
     answer = bertsmith.load(learned.folder, device="cpu", precision="fp32")
+    assert isinstance(answer, AnswerPredictor)
     rows = _read(tmp_path, made_sign_questions(60, seed=1))
     golds = ["" if question.is_impossible else question.answers[0].text for question in rows.items]
     found = [prediction.answer for prediction in answer([question.key for question in rows.items])]

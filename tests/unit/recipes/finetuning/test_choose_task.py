@@ -120,7 +120,10 @@ def test_a_row_that_cannot_be_used_is_refused_before_training(
 
 @pytest.mark.parametrize(
     ("changes", "told"),
-    [({"class_weights": "balanced"}, "class_weights must be none for choose"), ({"long_texts": "windows"}, "Use tail")],
+    [
+        ({"class_weights": "balanced"}, "class_weights must be none for choose"),
+        ({"long_texts": "windows"}, "long_texts must be head or tail: choices"),
+    ],
 )
 def test_settings_that_would_do_nothing_are_refused(
     work: Path, tmp_path: Path, changes: dict[str, Any], told: str
@@ -138,6 +141,19 @@ def test_labels_mean_the_same_in_a_part_of_the_rows(tmp_path: Path) -> None:
     part = read.some(np.array([0]))
     examples = TASK.examples(part, (), made_tokenizer(), max_length=16, long_texts="head", heads=heads)
     assert examples.targets.tolist() == [1]
+
+
+def test_labels_mean_the_same_in_the_validation_file_and_in_another(tmp_path: Path) -> None:
+    def rows(*labels: str) -> list[dict[str, str]]:
+        return [{"text": "how many?", "choice1": "1", "choice2": "2", "choice3": "3", "label": one} for one in labels]
+
+    train = _read(write_rows(tmp_path / "train.csv", rows("3", "1")))
+    path = write_rows(tmp_path / "validation.csv", rows("1", "2"))
+    validation = TASK.read(path, TableConfig(), like=train, options=OptionNames())
+    assert [row.label for row in train.items] == [2, 0]
+    assert [row.label for row in validation.items] == [0, 1]
+    with pytest.raises(InputError, match="whether labels are the places of the right choices"):
+        _read(path)
 
 
 def test_the_worst_errors_are_the_most_certain_ones(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.model import HeadsConfig
 from bertsmith.objectives.calibration import brier_score, top_label_calibration_error
-from bertsmith.objectives.classification import class_probabilities
+from bertsmith.objectives.softmax import softmax
 from bertsmith.recipes.finetuning.tasks.classify import Classify
 from made_corpora import made_tokenizer
 from made_tasks import write_rows
@@ -26,7 +26,7 @@ def test_an_evaluation_tells_calibration_and_the_temperature_and_applies_none(tm
     told = np.where(np.arange(20) % 4 == 3, 1 - truth, truth)
     logits = np.where(np.eye(2)[told] > 0, 5.0, -5.0).astype(np.float32)
     found = TASK.evaluation(logits, examples, read, heads)
-    probabilities = class_probabilities(logits)
+    probabilities = softmax(logits)
     assert found["calibration_error"] == pytest.approx(1 / (1 + np.exp(-10)) - 0.75)
     assert found["calibration_error"] == pytest.approx(top_label_calibration_error(probabilities, truth))
     assert found["brier_score"] == pytest.approx(brier_score(probabilities, truth))

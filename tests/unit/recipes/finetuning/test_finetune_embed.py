@@ -109,7 +109,7 @@ def test_the_finished_folder_embeds_and_says_what_it_is(learned: tuple[Run, list
     evaluation = json.loads((run.folder / "evaluation.json").read_text())
     assert evaluation["rows"] == 40
     for error in evaluation["worst_errors"]:
-        assert {"place", "text", "label", "predicted", "score"} <= set(error)
+        assert {"place", "text", "label", "predicted"} == set(error)
         assert error["label"] != error["predicted"]
     assert "Worst errors" in (run.folder / "report.html").read_text()
 
@@ -126,7 +126,8 @@ def test_graded_pairs_are_learned_and_judged_by_their_order(work: Path) -> None:
     assert list(run.metrics) == ["spearman", "loss"]
     assert run.metrics["spearman"] > 0.5
     (worst, *_) = json.loads((run.folder / "evaluation.json").read_text())["worst_errors"]
-    assert {"place", "text", "pair", "label", "predicted", "score"} <= set(worst)
+    assert {"place", "text", "pair", "label", "predicted"} == set(worst)
+    assert worst["predicted"].startswith("cosine ")
 
 
 def test_texts_alone_are_learned_from_and_judged_by_their_halves(work: Path) -> None:
@@ -179,7 +180,8 @@ def test_batches_hold_64_rows_unless_told() -> None:
     ("more", "told"),
     [
         ({"freeze": "encoder"}, r"no weights beside its encoder's.*bertsmith embed"),
-        ({"long_texts": "windows"}, r"long_texts must be head or tail"),
+        ({"long_texts": "windows"}, r"long_texts must be head or tail: an embedding is made of one reading"),
+        ({"class_weights": "balanced"}, r"class_weights must be none for embed: texts have no classes"),
     ],
 )
 def test_what_an_embedder_cannot_do_is_refused_before_work(work: Path, more: dict[str, Any], told: str) -> None:

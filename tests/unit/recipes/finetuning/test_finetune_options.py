@@ -65,3 +65,9 @@ def test_few_rows_are_seen_more_often(rows: int, epochs: float, batch_size: int)
 def test_unknown_and_impossible_settings_are_refused(more: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=told):
         _config(**more)
+
+
+def test_several_seeds_share_the_time() -> None:
+    one = _config(seeds=4, length={"minutes": 2}, training={"seed": 3}).with_seed(5)
+    assert (one.seeds, one.training.seed, one.length.minutes) == (1, 5, 0.5)
+    assert _config(seeds=4, length={"steps": 20}).with_seed(5).length.steps == 20

@@ -1,5 +1,6 @@
 """What a fine-tuning refuses before anything is written or removed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from finetune_parts import COUNTS, config_of, fill_work
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.run_folder import RunFolder
+from made_questions import made_questions, write_squad
 from made_tasks import made_encoder, made_rows, write_rows
 
 
@@ -47,18 +49,23 @@ def test_a_label_only_in_validation_is_named_before_training(work: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "told", "said"),
     [
         (
             [{"text": "rain at sea", "label": "dry"}, {"text": "rain at sea", "label": "wet"}],
             "must have the same label",
+            "1 texts have different labels in other rows",
         ),
-        ([{"text": "rain at sea", "label": "wet"}] * 12, "no validation row may have the texts of a training row"),
-        ([{"text": " ", "label": "wet"}], "1 blank in"),
+        (
+            [{"text": "rain at sea", "label": "wet"}] * 12,
+            "no validation row may have the texts of a training row",
+            "validation texts stand in the training rows too",
+        ),
+        ([{"text": " ", "label": "wet"}], "1 blank in", "1 rows left out, blank"),
     ],
 )
 def test_a_strict_run_refuses_faulty_rows_with_their_places(
-    work: Path, tmp_path: Path, rows: list[dict[str, str]], told: str
+    work: Path, tmp_path: Path, rows: list[dict[str, str]], told: str, said: str
 ) -> None:
     path = write_rows(tmp_path / "train.csv", [*made_rows(COUNTS), *rows])
     data = {"blank_rows": "skip"}
@@ -67,8 +74,7 @@ def test_a_strict_run_refuses_faulty_rows_with_their_places(
     assert not (tmp_path / "out").exists()
     notes: list[str] = []
     finetune_run(config_of(work, train=str(path), data=data), tmp_path / "out", notify=notes.append)
-    said = ("different labels in other rows", "stand in the training rows too", "rows left out, blank")
-    assert any(part in note for note in notes for part in said)
+    assert any(said in note for note in notes)
 
 
 def test_rows_of_a_saved_data_set_are_trained_on_by_the_names_of_their_classes(work: Path, tmp_path: Path) -> None:
@@ -107,4 +113,54 @@ def test_no_restart_costs_what_the_run_is_made_from(inside: str, work: Path, tmp
     before = sorted(out.rglob("*"))
     with pytest.raises(InputError, match="--restart must not remove what the run is made from"):
         finetune_run(config_of(work, **{given: str(out / inside)}), out, restart=True)
+    assert sorted(out.rglob("*")) == before
+
+
+def _choices(folder: Path) -> Path:
+    rows = [{"sent1": f"a boat {n}", "ending0": "rain", "ending1": "bread", "label": n % 2} for n in range(20)]
+    return write_rows(folder / "rows.csv", rows)
+
+
+def _values(folder: Path) -> Path:
+    return write_rows(folder / "rows.csv", [{"text": f"a boat {n}", "score": n} for n in range(20)])
+
+
+def _pairs(folder: Path) -> Path:
+    rows = [{"sentence1": f"a boat {n}", "sentence2": f"the boat {n}"} for n in range(20)]
+    return write_rows(folder / "rows.csv", rows)
+
+
+def _questions(folder: Path) -> Path:
+    return write_squad(folder / "rows.json", made_questions(20))
+
+
+def _labels(folder: Path) -> Path:
+    return write_rows(folder / "rows.csv", made_rows(COUNTS))
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "more", "told"),
+    [
+        ("classify", None, {"train": "no-such.csv"}, "no-such.csv, no such file"),
+        ("classify", _labels, {"training": {"metric": "acuracy"}}, "Did you mean accuracy"),
+        ("classify", _labels, {"runtime": {"device": "abacus"}}, "--device"),
+        ("classify", _labels, {"length": {"minutes": 0.001}}, "--minutes must leave time to train"),
+        ("classify", _labels, {"seeds": 200, "length": {"minutes": 1}}, "--minutes must leave time to train"),
+        ("regress", _values, {"class_weights": "balanced"}, "class_weights must be none for regress"),
+        ("choose", _choices, {"long_texts": "windows"}, "hoices are compared by one reading"),
+        ("embed", _pairs, {"freeze": "encoder"}, "no weights beside its encoder's"),
+        ("answer", _questions, {"answer": {"no_answer_threshold": 0.5}}, "no_answer_threshold needs"),
+        ("answer", _questions, {"answer": {"overlap": 60}, "max_length": 16}, "overlap"),
+    ],
+)
+def test_a_slip_of_the_pen_does_not_cost_the_earlier_run(
+    work: Path, tmp_path: Path, task: str, rows: Callable[[Path], Path] | None, more: dict[str, Any], told: str
+) -> None:
+    out = tmp_path / "run"
+    RunFolder(out, config_of(work)).write({})
+    made_encoder(out / "model")
+    before = sorted(out.rglob("*"))
+    train = {} if rows is None else {"train": str(rows(tmp_path))}
+    with pytest.raises(InputError, match=told):
+        finetune_run(config_of(work, task=task, **train | more), out, restart=True)
     assert sorted(out.rglob("*")) == before

@@ -17,12 +17,12 @@ from bertsmith.model import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.task import Task, TaskRows
-from bertsmith.recipes.finetuning.tasks.multilabel import MultilabelTask
+from bertsmith.recipes.finetuning.tasks.multilabel import Multilabel
 from bertsmith.recipes.results import Run
 from made_corpora import made_tokenizer
 from made_tasks import made_encoder, write_rows
 
-TASK = MultilabelTask()
+TASK = Multilabel()
 WORDS = {"wet": "rain", "cold": "snow", "dry": "bread"}
 OTHERS = ["the", "old", "small", "river", "harbour", "garden", "morning", "teacher", "sailor", "walked", "waited"]
 

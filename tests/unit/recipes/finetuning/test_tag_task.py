@@ -80,7 +80,14 @@ def test_rows_labels_and_notes_come_from_the_file(tmp_path: Path) -> None:
     assert labels == ENTITY_LABELS
     assert TASK.facts(rows, labels)["train_words"] == sum(len(one.words) for one in sentences)
     assert TASK.notes(rows, labels)[0] == "labels are taken for those of entities, in BIO"
-    assert TASK.heads(rows, labels, _config(tmp_path)) == {"task": "tag", "labels": labels}
+    assert TASK.heads(rows, labels, _config(tmp_path)) == {"labels": labels}
+
+
+@pytest.mark.parametrize("long_texts", ["tail", "windows"])
+def test_a_treatment_of_long_texts_that_would_do_nothing_is_refused(tmp_path: Path, long_texts: str) -> None:
+    rows = _rows(tmp_path, "a\tO\nb\tB-X\n")
+    with pytest.raises(InputError, match=r"long_texts must be head: sentences are read in windows always"):
+        TASK.heads(rows, TASK.labels(rows), _config(tmp_path, long_texts=long_texts))
 
 
 def test_numbers_are_said_to_tell_no_entities(tmp_path: Path) -> None:
@@ -136,6 +143,7 @@ def test_words_without_pieces_count_as_the_stated_label(tmp_path: Path) -> None:
     assert found["accuracy"] == pytest.approx(3 / 4)
     assert found["per_class"]["PER"]["f1"] == 0.0
     assert found["per_class"]["LOC"]["f1"] == 1.0
+    assert found["counted"] == "entities"
     (error,) = found["worst_errors"]
     assert (error["place"], error["label"], error["predicted"], error["score"]) == (
         "line 2, “\u200b”",
@@ -155,6 +163,7 @@ def test_plain_labels_are_scored_word_by_word(tmp_path: Path) -> None:
     assert found["per_class"]["NOUN"] == pytest.approx({"precision": 1.0, "recall": 2 / 3, "f1": 0.8, "rows": 3})
     assert found["confusion"] == [[1, 0, 0], [1, 2, 0], [0, 0, 0]]
     assert found["labels"] == list(PLAIN)
+    assert found["counted"] == "words"
     assert "f1" not in found
     (error,) = found["worst_errors"]
     assert error | {"score": 0} == {

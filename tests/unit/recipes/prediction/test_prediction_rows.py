@@ -88,8 +88,25 @@ def test_a_bad_row_is_reported_by_its_number_and_the_others_go_on(tmp_path: Path
 def test_a_row_that_only_the_predictor_refuses_costs_itself_alone(ahead: bool) -> None:
     rows = [ItemRow(number, f"line {number}", item, 1) for number, item in enumerate(["one", " ", "three"], 1)]
     first, bad, last = predict_rows(made_predictor("classify"), [rows], ahead=ahead)
-    assert "must not be blank" in str(bad.fault)
+    assert "must not be blank. Received: text 2:" in str(bad.fault)
     assert (first.values["text"], last.values["text"]) == ("one", "three")
+
+
+@pytest.mark.parametrize(
+    ("task", "items", "told"),
+    [
+        ("answer", [("who?", " "), ("who?", "a boat")], "item 8,"),
+        ("choose", [("a", ("b", "c")), ("a", ("b", "c"), "d")], "item 9:"),
+        ("embed", ["a boat", ("a", "b")], "text 9, a pair"),
+        ("tag", ["a boat", []], "text 9: none"),
+        ("regress", ["a boat", ("a", "b", "c")], "text 9:"),
+        ("multilabel", [("a", "\t"), "a boat"], "text 8:"),
+    ],
+)
+def test_what_a_predictor_refuses_is_called_by_the_number_of_its_row(task: str, items: list[Any], told: str) -> None:
+    rows = [ItemRow(number, f"line {2 * number}", item, 1) for number, item in enumerate(items, 8)]
+    (fault,) = (one.fault for one in predict_rows(made_predictor(task), [rows]) if one.fault is not None)
+    assert told in fault.received
 
 
 def test_ragged_rows_and_half_characters_do_not_stop_the_rest(tmp_path: Path) -> None:
@@ -143,6 +160,24 @@ def test_lines_of_tasks_that_take_more_than_a_text_are_objects(task: str) -> Non
     assert [result.place for result in found] == ["line 1", "line 3", "line 4", "line 5", "line 6"]
     assert [result.fault is None for result in found] == [True, False, True, False, True]
     assert _close(found[-1].values, made_predictor(task)([items[2]])[0].values)
+
+
+@pytest.mark.parametrize("task", ["classify", "regress", "multilabel"])
+def test_lines_of_tasks_that_take_pairs_are_texts_or_objects(task: str) -> None:
+    one, two, three = made_items("classify", 3)
+    lines = [one, json.dumps({"text": two, "pair": three}), json.dumps({"text": three}), '{"pair": "x"}', '{"text": "x']
+    *found, without, broken = _streamed("\n".join(lines).encode(), task)
+    for result, item in zip(found, [one, (two, three), three], strict=True):
+        assert _close(result.values, made_predictor(task)(item)[0].values)
+    assert (without.place, broken.place) == ("line 4", "line 5")
+    assert "nothing under text" in str(without.fault)
+    assert "not JSON" in str(broken.fault)
+
+
+@pytest.mark.parametrize("task", ["tag", "embed"])
+def test_lines_of_other_tasks_are_texts_whatever_they_look_like(task: str) -> None:
+    (found,) = _streamed(b'{"text": "the old boat"}\n', task)
+    assert found.values["text"] == '{"text": "the old boat"}'
 
 
 def test_what_is_given_beside_the_lines_holds_for_every_one() -> None:
@@ -275,6 +310,27 @@ def test_a_very_long_text_is_read(tmp_path: Path, task: str, num_words: int) -> 
 def test_an_empty_list_is_refused(task: str) -> None:
     with pytest.raises(InputError, match=r"There must be a .*\. Received: none"):
         made_predictor(task)([])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_single_item_counts_as_a_list_of_one(task: str) -> None:
+    item, other = made_items(task, 2)
+    predictor = made_predictor(task)
+    (expected,) = predictor([item])
+    for given in (item, iter([item])):
+        (found,) = predictor(given)
+        assert _close(found.values, expected.values)
+    assert len(predictor([item, other])) == 2
+
+
+@pytest.mark.parametrize("task", ["classify", "regress", "multilabel"])
+def test_a_single_pair_is_one_item_and_a_list_of_two_is_two_texts(task: str) -> None:
+    predictor = made_predictor(task)
+    (found,) = predictor(("a boat", "the rain"))
+    assert (found.values["text"], found.values["pair"]) == ("a boat", "the rain")
+    assert [one.values["text"] for one in predictor(["a boat", "the rain"])] == ["a boat", "the rain"]
+    with pytest.raises(InputError, match=r"a pair of two texts\. Received: text 1: \('a', 'b', 'c'\)"):
+        predictor(("a", "b", "c"))
 
 
 @pytest.mark.parametrize("task", ["classify", "answer"])

@@ -5,9 +5,9 @@ from bertsmith.recipes.finetuning.tasks.answer import Answer
 from bertsmith.recipes.finetuning.tasks.choose import Choose
 from bertsmith.recipes.finetuning.tasks.classify import Classify
 from bertsmith.recipes.finetuning.tasks.embed import Embed
-from bertsmith.recipes.finetuning.tasks.multilabel import MultilabelTask
+from bertsmith.recipes.finetuning.tasks.multilabel import Multilabel
 from bertsmith.recipes.finetuning.tasks.regress import Regress
 from bertsmith.recipes.finetuning.tasks.tag import Tag
 
-_ALL: tuple[Task, ...] = (Classify(), Regress(), MultilabelTask(), Tag(), Answer(), Choose(), Embed())
+_ALL: tuple[Task, ...] = (Classify(), Regress(), Multilabel(), Tag(), Answer(), Choose(), Embed())
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bertsmith.engine.device import Device
 from bertsmith.examples.answering import AnswerConfig, AnswerExamples, QuestionEncoder
@@ -17,14 +17,15 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPredictor
 from bertsmith.model.config import AnsweringHead, HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics
+from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics, settled_threshold
 from bertsmith.objectives.answering import Answering, answer_loss, best_spans, span_logits
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
+from bertsmith.recipes.finetuning.tasks.worst_errors import MOST_ERRORS
 from bertsmith.text.questions import Question
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-_MOST_ERRORS = 20
 _SHOWN_AROUND = 150
 """Characters of a text that are shown to each side of an answer."""
 _NO_ANSWER = "(no answer)"
@@ -70,6 +71,10 @@ class Answer:
         """Whether a question has an answer."""
         return np.array([question.is_impossible for question in rows.items], np.int64)
 
+    def groups(self, rows: TaskRows) -> list[str]:
+        """The text of each question: several questions are asked about one."""
+        return [question.context for question in rows.items]
+
     def facts(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Any]:
         """Texts, and questions without an answer."""
         contexts = {question.context for question in rows.items}
@@ -83,7 +88,12 @@ class Answer:
         return [f"{count:,} of {len(rows.items):,} questions have no answer, so the model may give none"]
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
-        """How questions are read, and whether some have no answer."""
+        """How questions are read, and whether some have no answer.
+
+        Raises:
+            InputError: for class weights, or a threshold where every question has an answer.
+        """
+        refuse_class_weights(config, "answers have no classes")
         settings = config.answer or AnswerConfig()
         if settings.no_answer_threshold is not None and not _unanswerable(rows):
             raise InputError(
@@ -124,26 +134,27 @@ class Answer:
         """Exact match and F1, questions with and without an answer apart, and the wrong answers that are worst."""
         head = heads.answering or AnsweringHead()
         found = _best_answers(outputs, examples, rows, head)
-        golds = [[answer.text for answer in question.answers] for question in rows.items]
-        answered = AnswerScores.of([answer.text for answer in found], golds, head.scorer)
-        has_answer = np.array([bool(given) for given in golds])
-        no_answer = np.array([answer.no_answer for answer in found])
+        answered, has_answer, no_answer = _judged(found, rows, head)
         return {
             "rows": len(rows.items),
             **answer_metrics(answered, has_answer, no_answer, threshold=head.threshold),
             "loss": answer_loss(outputs, examples.sequence_starts, examples.targets),
-            "worst_errors": _worst_errors(found, golds, rows.items, head),
+            "worst_errors": _worst_errors(found, _golds(rows), rows.items, head),
         }
 
     def settle(
         self, outputs: Float[np.ndarray, "tokens 2"], examples: TaskExamples, rows: TaskRows, model: Model
     ) -> HeadsConfig:
-        """From which probability on no answer is given, where that was not said."""
+        """From which probability on no answer is given, where that was not said: it gives the best F1, and lies between
+        the probabilities of two questions."""
         heads = model.config.heads
         head = heads.answering
         if head is None or not head.unanswerable or head.no_answer_threshold is not None:
             return heads
-        threshold = self.evaluation(outputs, examples, rows, heads)["best_f1_threshold"]
+        answered, has_answer, no_answer = _judged(_best_answers(outputs, examples, rows, head), rows, head)
+        if np.isnan(no_answer).any():
+            return heads
+        threshold = settled_threshold(answered.f1, has_answer, no_answer)
         return heads.model_copy(update={"answering": head.model_copy(update={"no_answer_threshold": threshold})})
 
     def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> AnswerPredictor:
@@ -179,6 +190,20 @@ def _best_answers(
     return found
 
 
+def _golds(rows: TaskRows) -> list[list[str]]:
+    return [[answer.text for answer in question.answers] for question in rows.items]
+
+
+def _judged(
+    found: Sequence[_BestAnswer], rows: TaskRows, head: AnsweringHead
+) -> tuple[AnswerScores, Bool[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """How right the best spans are, which questions have an answer, and how likely each is taken to have none."""
+    golds = _golds(rows)
+    answered = AnswerScores.of([answer.text for answer in found], golds, head.scorer)
+    has_answer = np.array([bool(given) for given in golds])
+    return answered, has_answer, np.array([answer.no_answer for answer in found])
+
+
 def _worst_errors(
     found: Sequence[_BestAnswer], golds: Sequence[Sequence[str]], questions: Sequence[Question], head: AnsweringHead
 ) -> list[dict[str, Any]]:
@@ -188,7 +213,7 @@ def _worst_errors(
     certain = np.array([answer.no_answer if none else answer.score for answer, none in zip(found, silent, strict=True)])
     scores = AnswerScores.of(given, golds, head.scorer)
     wrong = np.flatnonzero(scores.exact == 0)
-    worst = wrong[np.lexsort((-certain[wrong], scores.f1[wrong]))[:_MOST_ERRORS]]
+    worst = wrong[np.lexsort((-certain[wrong], scores.f1[wrong]))[:MOST_ERRORS]]
     errors: list[dict[str, Any]] = []
     for number in map(int, worst):
         question = questions[number]

@@ -9,19 +9,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertsmith.engine.device import Device
-from bertsmith.examples.choice import choice_examples, choice_notes, right_choices
+from bertsmith.examples.choice import choice_examples, choice_notes, labels_are_texts, right_choices
 from bertsmith.examples.choice_tables import ChoiceTable, read_choice_table
 from bertsmith.examples.data_look import skipped_notes
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
-from bertsmith.foundation.errors import InputError
 from bertsmith.inference.choose import ChoosePredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.choice import Choice, choice_metrics, choice_scores, group_probabilities
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
-from bertsmith.recipes.finetuning.tasks.regress import refuse_class_weights
+from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -39,10 +38,12 @@ class Choose:
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read a table of contexts with choices; the label of each row becomes the place of the right one."""
         table = read_choice_table(path, data, options=options, like=None if like is None else like.layout)
-        # Whether labels are places or texts is told by all of them together, so that some alone could tell otherwise.
+        # Whether labels are places or texts is told by all of them together, so that some alone could tell otherwise:
+        # those of a part of the rows, or of another file.
         places = right_choices(table).tolist()
+        columns = replace(table.columns, by_text=labels_are_texts(table))
         rows = tuple(replace(row, label=place) for row, place in zip(table.rows, places, strict=True))
-        return TaskRows(path, rows, f"{table.columns}", tuple(skipped_notes(table.skipped)), table.columns)
+        return TaskRows(path, rows, f"{table.columns}", tuple(skipped_notes(table.skipped)), columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """None: choices have no names."""
@@ -67,16 +68,10 @@ class Choose:
         """A head for one number, the score of a choice.
 
         Raises:
-            InputError: for class weights, or texts in windows.
+            InputError: for class weights.
         """
         refuse_class_weights(config, "choices have no classes")
-        if config.long_texts == "windows":
-            raise InputError(
-                "Choices are compared by one reading of each, so long_texts must be head or tail",
-                "windows",
-                "Use tail.",
-            )
-        return {"task": "choose"}
+        return {}
 
     def examples(
         self,

@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 
 from bertsmith.engine.device import Device
 from bertsmith.examples.classification import balanced_weights, label_counts, label_ids, labels_of
-from bertsmith.examples.data_look import label_notes, table_notes
+from bertsmith.examples.data_look import label_notes
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
-from bertsmith.examples.task_tables import TaskTable, read_task_table
+from bertsmith.examples.task_tables import TaskTable
 from bertsmith.examples.windows import means_by_row
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.model.config import HeadsConfig
@@ -22,14 +22,14 @@ from bertsmith.objectives.classification import (
     Classification,
     class_details,
     class_logits,
-    class_probabilities,
     classification_scores,
 )
+from bertsmith.objectives.softmax import softmax
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.task_rows import table_rows
+from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
-
-_MOST_ERRORS = 20
 
 
 class Classify:
@@ -101,7 +101,7 @@ class Classify:
         self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
     ) -> dict[str, Any]:
         """Scores, each class, what was taken for what, and the wrong rows whose wrong label is the most certain."""
-        probabilities = class_probabilities(means_by_row(outputs, examples.rows))
+        probabilities = softmax(means_by_row(outputs, examples.rows))
         truth = label_ids(_table(rows), heads.labels)
         return {
             "rows": len(rows.items),
@@ -123,15 +123,6 @@ class Classify:
         return ClassifyPredictor(model, tokenizer, device)
 
 
-def table_rows(path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
-    """Rows with a text or a pair and a label; the columns of `like` are meant where it is given."""
-    if like is not None:
-        columns = like.layout
-        data = data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
-    table = read_task_table(path, data, options=options)
-    return TaskRows(path, table.rows, f"{table.columns}", tuple(table_notes(table)), table.columns)
-
-
 def _table(rows: TaskRows) -> TaskTable:
     return TaskTable(rows.path, rows.layout, rows.items)
 
@@ -145,19 +136,12 @@ def _worst_errors(
     predicted: np.ndarray = probabilities.argmax(1)
     wrong = np.flatnonzero(predicted != truth)
     certainty = probabilities[wrong, predicted[wrong]]
-    worst = wrong[np.argsort(-certainty, kind="stable")[:_MOST_ERRORS]]
-    errors: list[dict[str, Any]] = []
-    for number in worst.tolist():
-        row = rows.items[number]
-        pair = {} if row.pair is None else {"pair": row.pair}
-        errors.append(
-            {
-                "place": row.place,
-                "text": row.text,
-                **pair,
-                "label": labels[int(truth[number])],
-                "predicted": labels[int(predicted[number])],
-                "score": float(probabilities[number, predicted[number]]),
-            }
+    return [
+        text_error(
+            rows.items[number],
+            labels[int(truth[number])],
+            labels[int(predicted[number])],
+            float(probabilities[number, predicted[number]]),
         )
-    return errors
+        for number in worst_of(wrong, certainty)
+    ]

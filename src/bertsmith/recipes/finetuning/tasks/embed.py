@@ -29,9 +29,10 @@ from bertsmith.objectives.embedding import (
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
+from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-_MOST_ERRORS = 20
 _FEW_ROWS = 1000
 
 
@@ -87,7 +88,7 @@ class Embed:
         """How vectors are pooled; there are no weights beside the encoder's.
 
         Raises:
-            InputError: for a frozen encoder, which leaves nothing to train, or long texts in windows.
+            InputError: for a frozen encoder, which leaves nothing to train, or class weights.
         """
         if config.freeze == "encoder":
             raise InputError(
@@ -95,12 +96,7 @@ class Embed:
                 "freeze=encoder",
                 "Leave it out, or use the encoder as it is: bertsmith embed DIR.",
             )
-        if config.long_texts == "windows":
-            raise InputError(
-                "An embedding is made of one reading of a text, so long_texts must be head or tail",
-                "windows",
-                "Use head.",
-            )
+        refuse_class_weights(config, "texts have no classes")
         settings = config.embed or EmbedConfig()
         return {"pooling": settings.pooling, "normalize": settings.normalize}
 
@@ -176,17 +172,16 @@ def _worst_ranked(
 ) -> list[dict[str, Any]]:
     """The pairs whose place among the cosines is farthest from that among the scores."""
     places = [np.argsort(np.argsort(values, kind="stable"), kind="stable") for values in (cosines, scores)]
-    worst = np.argsort(-np.abs(places[0] - places[1]), kind="stable")[:_MOST_ERRORS]
+    worst = worst_of(np.arange(len(cosines)), np.abs(places[0] - places[1]).astype(np.float64))
     return [
         {
             "place": rows.items[number].place,
             "text": rows.items[number].texts[0],
             "pair": rows.items[number].texts[1],
             "label": f"{scores[number]:g}",
-            "predicted": "cosine",
-            "score": float(cosines[number]),
+            "predicted": f"cosine {cosines[number]:.3f}",
         }
-        for number in worst.tolist()
+        for number in worst
     ]
 
 
@@ -194,9 +189,8 @@ def _worst_found(found: Retrieval, examples: TaskExamples, rows: TaskRows) -> li
     """Rows whose partner was not found first, those first where it lies the farthest behind."""
     assert examples.group_starts is not None
     errors: list[dict[str, Any]] = []
-    for number in np.argsort(-found.ranks, kind="stable")[:_MOST_ERRORS].tolist():
-        if found.ranks[number] == 1:
-            break
+    missed = np.flatnonzero(found.ranks > 1)
+    for number in worst_of(missed, found.ranks[missed].astype(np.float64)):
         row, nearest = rows.items[number], int(found.nearest[number])
         other = rows.items[int(examples.rows[nearest])]
         side = nearest - int(examples.group_starts[examples.rows[nearest]])
@@ -206,7 +200,6 @@ def _worst_found(found: Retrieval, examples: TaskExamples, rows: TaskRows) -> li
                 "text": row.texts[0],
                 "label": row.texts[-1] if _columns(rows).kind == "texts" else row.texts[1],
                 "predicted": other.texts[min(side, len(other.texts) - 1)],
-                "score": float(found.cosines[number]),
             }
         )
     return errors

@@ -29,7 +29,7 @@ from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.multilabel import (
-    Multilabel,
+    Multilabelling,
     given_labels,
     label_details,
     label_probabilities,
@@ -45,7 +45,7 @@ _NO_LABEL = "no label"
 _TUNED = "tuned_"
 
 
-class MultilabelTask:
+class Multilabel:
     """See the module. Validation tunes a threshold for each label."""
 
     name = "multilabel"
@@ -102,7 +102,7 @@ class MultilabelTask:
                 config.training.metric,
                 "Use loss, micro_f1, macro_f1 or label_ranking_average_precision.",
             )
-        return {"task": "multilabel", "labels": tuple(labels), "windows": config.long_texts == "windows"}
+        return {"labels": tuple(labels), "windows": config.long_texts == "windows"}
 
     def examples(
         self,
@@ -119,11 +119,11 @@ class MultilabelTask:
         targets = _targets(rows, labels)
         return text_examples(texts, targets, tokenizer, max_length=max_length, long_texts=long_texts)
 
-    def objective(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> Multilabel:
+    def objective(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> Multilabelling:
         """Binary cross-entropy, with balanced weights where they are asked for."""
         if config.class_weights == "none":
-            return Multilabel()
-        return Multilabel(balanced_label_weights(_targets(rows, labels)))
+            return Multilabelling()
+        return Multilabelling(balanced_label_weights(_targets(rows, labels)))
 
     def evaluation(
         self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig

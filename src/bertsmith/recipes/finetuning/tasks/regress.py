@@ -8,19 +8,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertsmith.engine.device import Device
-from bertsmith.examples.data_look import table_notes
 from bertsmith.examples.regression import VALUE_COLUMNS, value_notes, value_scale, value_strata, values_of
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
-from bertsmith.examples.task_tables import TaskTable, read_task_table
+from bertsmith.examples.task_tables import TaskTable
 from bertsmith.examples.windows import means_by_row
-from bertsmith.foundation.errors import InputError
 from bertsmith.inference.regress import RegressPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.regression import Regression, regression_scores, rescale, sequence_values, standardised
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
+from bertsmith.recipes.finetuning.tasks.task_rows import table_rows
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -44,11 +44,7 @@ class Regress:
 
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read a table of texts with numbers."""
-        if like is not None:
-            columns = like.layout
-            data = data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
-        table = read_task_table(path, data, options=options, label_columns=VALUE_COLUMNS)
-        return TaskRows(path, table.rows, f"{table.columns}", tuple(table_notes(table)), table.columns)
+        return table_rows(path, data, like=like, options=options, label_columns=VALUE_COLUMNS)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """None; values that cannot be learned are refused."""
@@ -64,9 +60,9 @@ class Regress:
         return value_strata(_values(rows))
 
     def facts(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Any]:
-        """Mean and spread of the values."""
-        mean, spread = value_scale(_values(rows), rows.path)
-        return {"value_mean": mean, "value_spread": spread}
+        """Mean and spread of the values, which may all be equal where nothing is learned from them."""
+        values = _values(rows)
+        return {"value_mean": float(values.mean()), "value_spread": float(values.std())}
 
     def notes(self, rows: TaskRows, labels: Sequence[str]) -> list[str]:
         """The range of the values, and what is odd about them."""
@@ -80,7 +76,7 @@ class Regress:
         """
         refuse_class_weights(config, "values have no classes")
         scale = value_scale(_values(rows), rows.path)
-        return {"task": "regress", "value_scale": scale, "windows": config.long_texts == "windows"}
+        return {"value_scale": scale, "windows": config.long_texts == "windows"}
 
     def examples(
         self,
@@ -104,24 +100,20 @@ class Regress:
     def evaluation(
         self, outputs: Float[np.ndarray, "sequences one"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
     ) -> dict[str, Any]:
-        """Scores, and the rows that are farthest off; the score of an error is its share of the range of the values.
+        """Scores, and the rows that are farthest off.
 
         The ``loss`` is counted in squared spreads of the training values, as in the steps of the training. Of a model
         from elsewhere, which does not know them, it is ``mse``.
         """
         found, truth = means_by_row(outputs, examples.rows)[:, 0], _values(rows)
         errors = np.abs(found - truth)
-        values_range = float(np.ptp(truth)) or 1.0
         worst = worst_of(np.arange(len(errors)), errors)
         spread = heads.value_scale[1] if heads.value_scale is not None else heads.value_spread or 1.0
         return {
             "rows": len(rows.items),
             **regression_scores(found, truth, spread=spread),
             "worst_errors": [
-                text_error(
-                    rows.items[number], f"{truth[number]:g}", f"{found[number]:g}", float(errors[number] / values_range)
-                )
-                for number in worst
+                text_error(rows.items[number], f"{truth[number]:g}", f"{found[number]:g}", None) for number in worst
             ],
         }
 
@@ -138,14 +130,6 @@ class Regress:
     def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> RegressPredictor:
         """The predictor of a trained model."""
         return RegressPredictor(model, tokenizer, device)
-
-
-def refuse_class_weights(config: FinetuneConfig, reason: str) -> None:
-    """Raise an `InputError` for class weights in a task that has no classes."""
-    if config.class_weights != "none":
-        raise InputError(
-            f"class_weights must be none for {config.task}: {reason}", config.class_weights, "Leave it out."
-        )
 
 
 def _values(rows: TaskRows) -> Float[np.ndarray, " rows"]:

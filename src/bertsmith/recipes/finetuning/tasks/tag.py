@@ -24,18 +24,17 @@ from bertsmith.examples.tagging import (
     tag_notes,
     tagged_examples,
 )
-from bertsmith.examples.task_examples import LongTexts, TaskExamples
+from bertsmith.examples.task_examples import LongTexts, TaskExamples, refuse_long_texts
 from bertsmith.inference.tag import TagPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.classification import class_details, class_probabilities
+from bertsmith.objectives.classification import class_details, label_loss, label_scores
+from bertsmith.objectives.softmax import softmax
 from bertsmith.objectives.tagging import (
     Tagging,
     count_entities,
     entity_details,
     entity_scores,
-    label_loss,
-    label_scores,
     tag_logits,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
@@ -92,8 +91,13 @@ class Tag:
         return [f"labels are taken for {taken}{numbers}", *tag_notes(rows.items, labels)]
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
-        """A head with an output for each label."""
-        return {"task": "tag", "labels": tuple(labels)}
+        """A head with an output for each label.
+
+        Raises:
+            InputError: for a treatment of long texts, of which every word is read always.
+        """
+        refuse_long_texts(config.long_texts, ("head",), "sentences are read in windows always, for all of their words")
+        return {"labels": tuple(labels)}
 
     def examples(
         self,
@@ -123,6 +127,7 @@ class Tag:
         words = _Words.read(outputs, examples, rows, labels)
         of_labels = label_scores(words.predicted, words.truth)
         found: dict[str, Any] = {"rows": len(rows.items), "words": len(words.truth)}
+        found["counted"] = "words" if scheme is None else "entities"
         if scheme is None:
             found |= of_labels | class_details(words.predicted, words.truth, labels) | {"labels": list(labels)}
         else:
@@ -174,7 +179,7 @@ class _Words:
         starts = np.cumsum([0, *(len(sentence.words) for sentence in rows.items)])
         tokens = np.flatnonzero(examples.words >= 0)
         places = starts[np.repeat(examples.rows, examples.lengths)[tokens]] + examples.words[tokens]
-        probabilities = class_probabilities(outputs[tokens])
+        probabilities = softmax(outputs[tokens])
         predicted = np.full(len(truth), labels.index(label_without_pieces(labels)))
         predicted[places] = probabilities.argmax(1)
         scores = np.zeros(len(truth))

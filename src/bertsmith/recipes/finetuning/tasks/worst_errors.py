@@ -15,7 +15,9 @@ def worst_of(numbers: Int[np.ndarray, " wrong"], badness: Float[np.ndarray, " wr
     return numbers[np.argsort(-badness, kind="stable")[:MOST_ERRORS]].tolist()
 
 
-def text_error(row: TaskRow, label: str, predicted: str, score: float) -> dict[str, Any]:
-    """What is shown of a row with a text or a pair."""
+def text_error(row: TaskRow, label: str, predicted: str, score: float | None) -> dict[str, Any]:
+    """What is shown of a row with a text or a pair; `score` is the probability of what was predicted, if it has one."""
     pair = {} if row.pair is None else {"pair": row.pair}
-    return {"place": row.place, "text": row.text, **pair, "label": label, "predicted": predicted, "score": score}
+    return {"place": row.place, "text": row.text, **pair, "label": label, "predicted": predicted} | (
+        {} if score is None else {"score": score}
+    )
