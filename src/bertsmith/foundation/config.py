@@ -43,7 +43,9 @@ def _first_fault(cls: type[BaseModel], error: ValidationError, where: str) -> In
     message = fault["msg"].removeprefix("Value error, ")
     rule = f"{name or where}: {message[0].lower()}{message[1:]}"
     # For a name off a closed list pydantic writes the list into its message alone, each name in quotes.
-    known = re.findall(r"'([^']+)'", fault.get("ctx", {}).get("expected", "")) if fault["type"] == "literal_error" else ()
+    known = (
+        re.findall(r"'([^']+)'", fault.get("ctx", {}).get("expected", "")) if fault["type"] == "literal_error" else ()
+    )
     near = near_match(str(fault["input"]), known)
     do = f"Did you mean {near}?" if near else f"Change it in {where}."
     return InputError(rule, f"{name}={fault['input']!r}" if name else where, do)
