@@ -3,10 +3,11 @@
     python -m benchmarks.quality NAME --task classify --train A.tsv --test B.tsv --model DIR --work DIR
         [--validation C.tsv] [--seeds 5] [--text COLUMN --label COLUMN --encoding E] [--arms ours peer …]
 
-Four arms. `ours`: the defaults here. `ours_last` and `peer_same`: the same settings on both sides, and the model of the
-last step, which for ours is the last checkpoint of `ours`. `peer`: the Trainer's own defaults. Every arm sees the same
-training rows, and is scored by `evaluate` on the test rows, which opens the Trainer's folders as they are. The results
-so far are read again from --work, so that a run that was stopped goes on.
+The arms. `ours`: the defaults here. `fresh`: the same from random weights, which shows what pre-training brings.
+`ours_last` and `peer_same`: the same settings on both sides, and the model of the last step, which for ours is the last
+checkpoint of `ours`. `peer`: the Trainer's own defaults. Every arm sees the same training rows, and is scored by
+`evaluate` on the test rows, which opens the Trainer's folders as they are. The results so far are read again from
+--work, so that a run that was stopped goes on.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from benchmarks.quality.rows import training_rows
 from bertsmith.examples.table_config import TableConfig
 
 RESULTS = Path(__file__).parent.parent.parent / "docs" / "experiments" / "quality"
-ARMS = ("ours", "ours_last", "peer_same", "peer")
+ARMS = ("ours", "ours_last", "peer_same", "peer", "fresh")
 
 
 def main() -> None:
@@ -39,9 +40,11 @@ def main() -> None:
             if f"{arm} {seed}" in found:
                 continue
             started_at = time.monotonic()
-            ours = _ours(args, seed)
-            if arm.startswith("ours"):
-                folder = ours / "model" if arm == "ours" else max((ours / "checkpoints").glob("step-*"))
+            ours = _ours(args, seed, fresh=arm == "fresh")
+            if arm in ("ours", "fresh"):
+                folder = ours / "model"
+            elif arm == "ours_last":
+                folder = max((ours / "checkpoints").glob("step-*"))
             else:
                 folder = args.work / f"{arm}-{seed}"
                 _peer(args, folder, ours, seed, same=arm == "peer_same")
@@ -52,10 +55,10 @@ def main() -> None:
     _write(args, found)
 
 
-def _ours(args: argparse.Namespace, seed: int) -> Path:
+def _ours(args: argparse.Namespace, seed: int, *, fresh: bool) -> Path:
     """The run here; one that is finished is not run again."""
-    settings = {f"data.{key}": value for key, value in _columns(args).items()}
-    out = args.work / f"ours-{seed}"
+    settings = {f"data.{key}": value for key, value in _columns(args).items()} | {"fresh_weights": fresh}
+    out = args.work / f"{'fresh' if fresh else 'ours'}-{seed}"
     return bertsmith.finetune(
         args.task, args.train, model=args.model, out=out, validation=args.validation, seed=seed, settings=settings
     ).folder
@@ -125,7 +128,7 @@ def _arguments() -> argparse.Namespace:
         parser.add_argument(f"--{name}")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=["ours", "ours_last", "peer_same", "peer"])
     return parser.parse_args()
 
 
