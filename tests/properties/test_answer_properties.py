@@ -31,7 +31,9 @@ def test_no_answer_parts_a_character_and_each_is_told_once(algorithm: str, text:
     assert starts == sorted(set(starts))
     assert stops == sorted(set(stops))
     assert not any(parts_character(text, place) for place in [*starts, *stops])
-    assert all(not text[start].isspace() and not text[stop - 1].isspace() for start, stop in zip(starts, stops))  # noqa: B905
+    for start, stop in zip(starts, stops, strict=True):
+        assert not text[start].isspace()
+        assert not text[stop - 1].isspace()
 
 
 @given(text=PLAIN, data=st.data(), max_length=st.integers(16, 40), share=st.floats(0, 0.9))

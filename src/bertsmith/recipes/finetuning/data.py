@@ -45,10 +45,6 @@ class TaskData:
     facts: dict[str, Any]
     """Sizes and sums, for the run's record."""
 
-    def with_labels(self, labels: tuple[str, ...]) -> "TaskData":
-        """The same rows under the same labels in another order."""
-        return replace(self, labels=labels)
-
 
 @dataclass(frozen=True)
 class Examples:
@@ -66,7 +62,6 @@ class Loaded:
 
     train: TaskLoader
     validation: TaskLoader
-    validation_examples: TaskExamples
     notes: tuple[str, ...]
     """What a person should know of the batches, a line each."""
 
@@ -216,4 +211,4 @@ def loaded(examples: Examples, config: FinetuneConfig, *, num_rows: int) -> Load
             "compared within a part alone: a larger training.micro_batch_tokens or a smaller --max-length lets them "
             "see more"
         )
-    return Loaded(train, validation, examples.validation, tuple(notes))
+    return Loaded(train, validation, tuple(notes))

@@ -1,6 +1,6 @@
 """What a fine-tuning is given, read and checked before any work begins."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bertsmith.foundation.errors import InputError, unknown_name
@@ -39,12 +39,16 @@ class Given:
         source = open_source(config.model)
         max_length = _max_length(config, source)
         data = task_data(task, config)
-        data = data.with_labels(known_order(source, data.labels))
+        data = replace(data, labels=known_order(source, data.labels))
         metrics = _metrics(config, task, data)
         task_heads = {"task": task.name} | task.heads(data.train, data.labels, config)
         heads = task_model_config(source, task_heads, dropout=config.dropout).heads
         examples = examples_of(task, data, source.tokenizer, config, heads=heads, max_length=max_length)
         return cls(task, source, data, metrics, max_length, task_heads, heads, examples)
+
+    def scores(self, evaluation: dict[str, Any]) -> dict[str, float]:
+        """The scores of an evaluation, as far as it has them."""
+        return {name: evaluation[name] for name in self.metrics if name in evaluation}
 
     def batches(self, config: FinetuneConfig) -> Loaded:
         """The rows as batches, in an order that the seed decides."""

@@ -252,7 +252,7 @@ def _finish(
     evaluation: dict[str, Any],
     kept_step: int,
 ) -> Run:
-    scores = {name: evaluation[name] for name in given.metrics if name in evaluation}
+    scores = given.scores(evaluation)
     record = run.record() | {"steps": state.step, "tokens": state.tokens, "kept_step": kept_step, "metrics": scores}
     write_json(run.evaluation, evaluation)
     write_file(run.report, finetune_report(run.path.name, config.written, record, evaluation, read_log(run.log)))

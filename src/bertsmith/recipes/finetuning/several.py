@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bertsmith.foundation.files import new_folder, write_file, write_json
+from bertsmith.foundation.files import MANIFEST, new_folder, write_file, write_json
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better
 from bertsmith.recipes.finetuning.validation import badness
@@ -47,10 +47,11 @@ def run_seeds(
     of_kept = RunFolder(runs[kept].folder, config.with_seed(seeds[kept]))
     record = of_kept.record() | {"metrics": mean, "spread": spread, "kept_seed": seeds[kept]}
     write_json(run.evaluation, evaluation)
-    write_file(run.report, _report(run, config, record, evaluation, of_kept))
+    log = read_log(of_kept.log)
+    write_file(run.report, finetune_report(run.path.name, config.written, record, evaluation, log))
     run.write(record)
     with new_folder(run.model, seal={"kind": "model"}) as temporary:
-        shutil.copytree(of_kept.model, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("manifest.json"))
+        shutil.copytree(of_kept.model, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
     return run.finished(already=False)
 
 
@@ -66,9 +67,3 @@ def _summary(metrics: Sequence[dict[str, float]]) -> tuple[dict[str, float], dic
     columns = {name: [each[name] for each in metrics] for name in names}
     means = {name: statistics.fmean(values) for name, values in columns.items()}
     return means, {name: statistics.stdev(values) for name, values in columns.items()}
-
-
-def _report(
-    run: RunFolder, config: FinetuneConfig, record: dict[str, Any], evaluation: dict[str, Any], of_kept: RunFolder
-) -> str:
-    return finetune_report(run.path.name, config.written, record, evaluation, read_log(of_kept.log))

@@ -22,28 +22,13 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 Better = Literal["higher", "lower"]
 
 
-@runtime_checkable
-class Item(Protocol):
-    """One row of a task."""
-
-    @property
-    def place(self) -> str:
-        """Where it stands in its file."""
-        ...
-
-    @property
-    def key(self) -> Any:
-        """Its text or texts: two rows with the same key show a model the same. Can be hashed."""
-        ...
-
-
 @dataclass(frozen=True)
 class TaskRows:
     """The rows of a file."""
 
     path: Path
     items: tuple[Any, ...]
-    """Of the task's own type, each an `Item`."""
+    """Of the task's own type, each a `KeyedRow` of the look at the data."""
     columns: str
     """What was read from where, to be said."""
     notes: tuple[str, ...] = ()

@@ -31,8 +31,7 @@ class Validation:
 
     def __call__(self) -> dict[str, float]:
         self._last_outputs = self._outputs()
-        evaluation = self._evaluation(self._last_outputs, self._model.config.heads)
-        return {name: evaluation[name] for name in self._given.metrics if name in evaluation}
+        return self._given.scores(self._evaluation(self._last_outputs, self._model.config.heads))
 
     def settle(self, *, has_other_weights: bool) -> dict[str, Any]:
         """Let the task decide what it decides on validation, and evaluate the model as it then is.
@@ -43,8 +42,7 @@ class Validation:
         """
         model, given = self._model, self._given
         outputs = self._outputs() if has_other_weights or self._last_outputs is None else self._last_outputs
-        examples, rows = self._batches.validation_examples, given.data.validation
-        heads = given.task.settle(outputs, examples, rows, model)
+        heads = given.task.settle(outputs, given.examples.validation, given.data.validation, model)
         is_rewritten = heads.value_scale != model.config.heads.value_scale
         model.config = model.config.model_copy(update={"heads": heads})
         if is_rewritten:  # Thresholds judge outputs, and leave them as they are; a scale goes into the weights.
@@ -56,7 +54,7 @@ class Validation:
 
     def _evaluation(self, outputs: np.ndarray, heads: HeadsConfig) -> dict[str, Any]:
         given = self._given
-        return given.task.evaluation(outputs, self._batches.validation_examples, given.data.validation, heads)
+        return given.task.evaluation(outputs, given.examples.validation, given.data.validation, heads)
 
 
 def closing_validations(config: FinetuneConfig, heads: HeadsConfig) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import QUICK
+from finetune_parts import config_of
 
 import bertsmith
 from bertsmith.examples.answering import AnswerExamples
@@ -49,8 +49,7 @@ def _examples(rows: TaskRows, heads: HeadsConfig, *, max_length: int = 40) -> An
 
 
 def _config(work: Path, **more: Any) -> FinetuneConfig:
-    values = {"task": "answer", "train": str(work / "train.json"), "model": str(work / "encoder"), **QUICK}
-    return FinetuneConfig.parse(values | {"length": {"steps": 4}} | more, where="a test")
+    return config_of(work, **({"task": "answer", "train": str(work / "train.json"), "length": {"steps": 4}} | more))
 
 
 def _certain(examples: AnswerExamples) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import QUICK
+from finetune_parts import QUICK, config_of
 
 import bertsmith
 from bertsmith.engine.device import Device
@@ -68,8 +68,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _config(work: Path, train: str, **more: Any) -> FinetuneConfig:
-    values = {"task": "embed", "train": str(work / train), "model": str(work / "encoder"), **QUICK}
-    return FinetuneConfig.parse(values | {"length": {"steps": 4}} | more, where="a test")
+    return config_of(work, **({"task": "embed", "train": str(work / train), "length": {"steps": 4}} | more))
 
 
 @pytest.fixture(scope="module")

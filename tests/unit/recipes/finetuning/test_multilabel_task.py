@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import QUICK
+from finetune_parts import config_of
 
 import bertsmith
 from bertsmith.examples.table_config import OptionNames, TableConfig
@@ -40,8 +40,7 @@ def _rows(count: int, *, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def _config(work: Path, **more: Any) -> FinetuneConfig:
-    values = {"task": "multilabel", "train": str(work / "train.csv"), "model": str(work / "encoder"), **QUICK}
-    return FinetuneConfig.parse(values | {"length": {"steps": 200}} | more, where="a test")
+    return config_of(work, **({"task": "multilabel", "length": {"steps": 200}} | more))
 
 
 def _read(path: Path, like: TaskRows | None = None, **more: Any) -> TaskRows:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import QUICK
+from finetune_parts import config_of
 
 import bertsmith
 from bertsmith.checkpoints.checkpoint import CheckpointStore
@@ -38,8 +38,7 @@ def _rows(count: int, *, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def _config(work: Path, **more: Any) -> FinetuneConfig:
-    values = {"task": "regress", "train": str(work / "train.csv"), "model": str(work / "encoder"), **QUICK}
-    return FinetuneConfig.parse(values | {"length": {"steps": 80}} | more, where="a test")
+    return config_of(work, **({"task": "regress", "length": {"steps": 80}} | more))
 
 
 def _read(path: Path, **more: Any) -> TaskRows:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import QUICK
+from finetune_parts import config_of
 
+from bertsmith.examples.data_look import KeyedRow
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.tagging import TaggedExamples
 from bertsmith.folders.model_folder import read_model
@@ -18,7 +19,7 @@ from bertsmith.model import HeadsConfig
 from bertsmith.objectives.tagging import Tagging
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
-from bertsmith.recipes.finetuning.task import Item, Task, TaskRows
+from bertsmith.recipes.finetuning.task import Task, TaskRows
 from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.recipes.finetuning.tasks.tag import Tag
 from bertsmith.text.tagged import TaggedSentence
@@ -62,7 +63,7 @@ def _certain(examples: TaggedExamples, num_labels: int, *, seed: int | None = No
 def test_it_is_a_task_that_the_recipe_knows() -> None:
     assert isinstance(TASK, Task)
     assert isinstance(TASKS["tag"], Tag)
-    assert isinstance(made_sentences(1)[0], Item)
+    assert isinstance(made_sentences(1)[0], KeyedRow)
 
 
 def test_what_counts_first_depends_on_the_labels(tmp_path: Path) -> None:
@@ -225,8 +226,7 @@ def test_validation_rows_are_read_by_the_columns_of_training(tmp_path: Path) -> 
 
 
 def _config(work: Path, **more: Any) -> FinetuneConfig:
-    values = {"task": "tag", "train": str(work / "train.conll"), "model": str(work / "encoder"), **QUICK}
-    return FinetuneConfig.parse(values | {"length": {"steps": 60}} | more, where="a test")
+    return config_of(work, **({"task": "tag", "train": str(work / "train.conll"), "length": {"steps": 60}} | more))
 
 
 def test_a_tagger_learns_names_and_is_read_again(tmp_path: Path) -> None:
