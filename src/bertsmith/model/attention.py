@@ -11,6 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bertsmith.kernels.attention import attend
+from bertsmith.kernels.library import usable
 from bertsmith.model.attention_reach import Reach
 from bertsmith.model.blocked_attention import blocked_attention
 from bertsmith.model.encoder_config import EncoderConfig
@@ -96,6 +98,10 @@ class SelfAttention(nn.Module, ABC):
         self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
     ) -> Float[Tensor, "tokens hidden"]:
         rows = self.query_key_value(hidden)
+        return self.output(self._contexts(rows, layout, rotation))
+
+    def _contexts(self, rows: Tensor, layout: AttentionLayout, rotation: Rotation | None) -> Tensor:
+        """What each token finds, ``[tokens, hidden]``, from query, key and value side by side."""
         if rotation is not None:
             rows = rotate(rows.view(len(rows), 3, self.num_heads, self.head_size), rotation).view(rows.shape)
         rows = to_blocks(rows, layout)
@@ -105,7 +111,7 @@ class SelfAttention(nn.Module, ABC):
             for block, group in zip(rows.split(sizes), layout.groups, strict=True)
         ]
         flat = [context.reshape(size, -1) for context, size in zip(contexts, sizes, strict=True)]
-        return self.output(from_blocks(flat[0] if len(flat) == 1 else torch.cat(flat), layout))
+        return from_blocks(flat[0] if len(flat) == 1 else torch.cat(flat), layout)
 
     @abstractmethod
     def _attend(
@@ -120,6 +126,14 @@ class FusedSelfAttention(SelfAttention):
     do; so where a gradient is wanted there, our own takes over. So it does where a token sees a small part of a long
     sequence, since torch's kernel would make all scores and hide most.
     """
+
+    def _contexts(self, rows: Tensor, layout: AttentionLayout, rotation: Rotation | None) -> Tensor:
+        if not usable(rows):
+            return super()._contexts(rows, layout, rotation)
+        split = rows.view(len(rows), 3, self.num_heads, self.head_size)
+        tables = (None, None) if rotation is None else (rotation.cosine.flatten(1), rotation.sine.flatten(1))
+        dropout = self.weights_dropout if self.training else 0.0
+        return attend(split, [group.block for group in layout.groups], self.reach, dropout, *tables).flatten(1)
 
     def _attend(
         self, query_key_value: Float[Tensor, "sequences longest 3 heads head_size"], group: SequenceGroup

@@ -34,6 +34,10 @@ class Reach:
         """True where a query (row) sees a key (column); None where all see all."""
         return _whole_mask(self, longest, device) if self.restricts(longest) else None
 
+    def tile_bounds(self, longest: int, heads: int) -> list[tuple[slice, slice]]:
+        """Parts of the queries, and the keys that each can see at all."""
+        return [(queries, keys) for queries, keys, _ in self.tiles(longest, heads)]
+
     def tiles(self, longest: int, heads: int) -> Iterator[tuple[slice, slice, Bool[Tensor, "queries keys"] | None]]:
         """Parts of the queries, the keys that each can see at all, and the mask between them, on the CPU."""
         restricts = self.restricts(longest)

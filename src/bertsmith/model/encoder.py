@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from bertsmith.kernels.residual_norm import Stream
 from bertsmith.model.attention import AttentionKind, RecordingSelfAttention
 from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.layer import PostNormLayer, PreNormLayer, norm
@@ -115,7 +116,7 @@ class Encoder(PackedEncoder):
         self.layers = nn.ModuleList(_own_layers(config, attention))
         self.final_norm = norm(config, config.hidden_size) if config.rotary else nn.Identity()
         self.rotations = RotaryPositions(config) if config.rotary else LearnedPositions()
-        self._run: Callable[..., Tensor] = _run
+        self._run: Callable[..., Stream] = _run
 
     def recompute_activations(self, on: bool) -> None:
         """Whether a layer's inner values are made again in the backward pass and not kept: less memory, more time."""
@@ -164,11 +165,11 @@ class Encoder(PackedEncoder):
         return [layer for layer in self.layers for _ in range(served)]
 
     def _residual_stream(self, packed: PackedTokens) -> Iterator[Tensor]:
-        hidden = self.embeddings(packed)
+        stream = Stream.of(self.embeddings(packed))
         rotations = self.rotations(packed.position_ids)
         for layer in self._calls:
-            hidden = self._run(layer, hidden, packed.layout, rotations[layer.rotation_index])
-            yield hidden
+            stream = self._run(layer, stream, packed.layout, rotations[layer.rotation_index])
+            yield stream.exact
 
 
 def _own_layers(config: EncoderConfig, attention: AttentionKind) -> Iterator[nn.Module]:
@@ -177,11 +178,11 @@ def _own_layers(config: EncoderConfig, attention: AttentionKind) -> Iterator[nn.
         yield PreNormLayer(config, attention, number) if config.rotary else PostNormLayer(config, attention)
 
 
-def _run(layer: nn.Module, *inputs: Any) -> Tensor:
+def _run(layer: nn.Module, *inputs: Any) -> Stream:
     return layer(*inputs)
 
 
-def _run_and_forget(layer: nn.Module, *inputs: Any) -> Tensor:
+def _run_and_forget(layer: nn.Module, *inputs: Any) -> Stream:
     return checkpoint(layer, *inputs, use_reentrant=False)  # pyright: ignore[reportReturnType]
 
 

@@ -32,8 +32,14 @@ class Model(nn.Module):
         self.classifier = Classifier(config, self.pooler) if heads.task_head == "classifier" else None
         self.token_classifier = TokenHead(config) if heads.task_head == "token_classifier" else None
         self.spans = TokenHead(config) if heads.task_head == "spans" else None
+        # A list hides it from torch, which would register it twice.
+        self._token_embedding = [token_embedding]
         self._head_input = self._all_layers if heads.mlm_head_input == "all_layers" else encoder.packed
         self._classifier_input = first_tokens if heads.classifier_input == "first" else mean_tokens
+
+    def give_embedding_gradient_by_rows(self, on: bool) -> None:
+        """Whether the token embedding's gradient has the rows of a batch's tokens only, as a sparse tensor."""
+        self._token_embedding[0].sparse = on
 
     def head_input(self, packed: PackedTokens) -> Float[Tensor, "tokens input"]:
         """What the vocabulary head reads; its last `hidden_size` columns are always the last layer's output."""

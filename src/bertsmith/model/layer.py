@@ -3,22 +3,13 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from bertsmith.kernels.activations import activate, activate_gated
+from bertsmith.kernels.residual_norm import Stream, add_and_norm, add_then_norm
 from bertsmith.model.attention import ATTENTION, AttentionKind
 from bertsmith.model.attention_reach import Reach
-from bertsmith.model.encoder_config import Activation, EncoderConfig
+from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.packed import AttentionLayout
 from bertsmith.model.rotary import Rotation
-
-
-def activation(name: Activation) -> nn.Module:
-    """The module for an activation's name."""
-    match name:
-        case "gelu":
-            return nn.GELU()
-        case "gelu_tanh":
-            return nn.GELU(approximate="tanh")
-        case "relu":
-            return nn.ReLU()
 
 
 def norm(config: EncoderConfig, width: int) -> nn.LayerNorm:
@@ -32,11 +23,11 @@ class FeedForward(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.up = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = activation(config.activation)
+        self.activation = config.activation
         self.down = nn.Linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden: Float[Tensor, "tokens hidden"]) -> Float[Tensor, "tokens hidden"]:
-        return self.down(self.activation(self.up(hidden)))
+        return self.down(activate(self.up(hidden), self.activation))
 
 
 class GatedFeedForward(nn.Module):
@@ -48,13 +39,17 @@ class GatedFeedForward(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.up = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.has_biases)
-        self.activation = activation(config.activation)
+        self.activation = config.activation
         self.dropout = nn.Dropout(config.dropout.feed_forward)
         self.down = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.has_biases)
 
     def forward(self, hidden: Float[Tensor, "tokens hidden"]) -> Float[Tensor, "tokens hidden"]:
-        activated, gate = self.up(hidden).chunk(2, dim=-1)
-        return self.down(self.dropout(self.activation(activated) * gate))
+        return self.down(self.dropout(activate_gated(self.up(hidden), self.activation)))
+
+
+def share(dropout: nn.Dropout) -> float:
+    """Share of numbers that a dropout sets to zero as things are."""
+    return dropout.p if dropout.training else 0.0
 
 
 class PostNormLayer(nn.Module):
@@ -71,12 +66,11 @@ class PostNormLayer(nn.Module):
         self.feed_forward_dropout = nn.Dropout(config.dropout.feed_forward)
         self.feed_forward_norm = norm(config, config.hidden_size)
 
-    def forward(
-        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
-    ) -> Float[Tensor, "tokens hidden"]:
-        attended = self.attention_dropout(self.attention(hidden, layout, rotation))
-        hidden = self.attention_norm(hidden + attended)
-        return self.feed_forward_norm(hidden + self.feed_forward_dropout(self.feed_forward(hidden)))
+    def forward(self, stream: Stream, layout: AttentionLayout, rotation: Rotation | None) -> Stream:
+        attended = self.attention(stream.matrix, layout, rotation)
+        stream = add_then_norm(stream.exact, attended, self.attention_norm, share(self.attention_dropout))
+        seen = self.feed_forward(stream.matrix)
+        return add_then_norm(stream.exact, seen, self.feed_forward_norm, share(self.feed_forward_dropout))
 
 
 class PreNormLayer(nn.Module):
@@ -101,8 +95,7 @@ class PreNormLayer(nn.Module):
         self.feed_forward_norm = norm(config, config.hidden_size)
         self.feed_forward = GatedFeedForward(config)
 
-    def forward(
-        self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None
-    ) -> Float[Tensor, "tokens hidden"]:
-        hidden = hidden + self.attention_dropout(self.attention(self.attention_norm(hidden), layout, rotation))
-        return hidden + self.feed_forward(self.feed_forward_norm(hidden))
+    def forward(self, stream: Stream, layout: AttentionLayout, rotation: Rotation | None) -> Stream:
+        attended = self.attention(self.attention_norm(stream.exact), layout, rotation)
+        stream = add_and_norm(stream.exact, attended, self.feed_forward_norm, share(self.attention_dropout))
+        return Stream.of(stream.exact + self.feed_forward(stream.matrix))

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from bertsmith.kernels.attention import SequenceBlock
+
 _GROUP_LENGTHS = np.array([16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192])
 """Lengths to which the sequences of a group are padded inside attention. Longer ones are padded to their own length."""
 _FILLING_LENGTH = 16
@@ -29,6 +31,8 @@ class SequenceGroup:
     longest: int
     key_mask: Bool[Tensor, "sequences 1 1 longest"] | None
     """True where a key is real; None where no row is padding."""
+    block: SequenceBlock
+    """The same, as the kernels for a CPU read it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,10 @@ class AttentionLayout:
             from_blocks[token[real]] = rows[real]
             to_blocks.append(token.ravel())
             mask = None if real.all() else torch.from_numpy(real[:, None, None, :])
-            groups.append(SequenceGroup(len(members), longest, mask))
+            starts, own_lengths = (
+                torch.from_numpy(values[members].astype(np.int64)) for values in (sequence_starts[:-1], lengths)
+            )
+            groups.append(SequenceGroup(len(members), longest, mask, SequenceBlock(starts, own_lengths, longest)))
             first_row += token.size
         gathered = np.concatenate(to_blocks) if to_blocks else np.empty(0, np.int64)
         if np.array_equal(gathered, np.arange(len(from_blocks))):

@@ -5,9 +5,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bertsmith.kernels.activations import activate
 from bertsmith.model.config import ModelConfig
 from bertsmith.model.encoder_config import Activation
-from bertsmith.model.layer import activation, norm
+from bertsmith.model.layer import norm
 
 
 class Transform(nn.Module):
@@ -17,13 +18,12 @@ class Transform(nn.Module):
         super().__init__()
         encoder = config.encoder
         # RoBERTa's head is GELU whatever its layers have.
-        name: Activation = "gelu" if encoder.family == "roberta" else encoder.activation
+        self.activation: Activation = "gelu" if encoder.family == "roberta" else encoder.activation
         self.dense = nn.Linear(input_size, width, bias=encoder.has_biases)
-        self.activation = activation(name)
         self.norm = norm(encoder, width)
 
     def forward(self, hidden: Float[Tensor, "tokens input"]) -> Float[Tensor, "tokens width"]:
-        return self.norm(self.activation(self.dense(hidden)))
+        return self.norm(activate(self.dense(hidden), self.activation))
 
 
 class VocabularyHead(nn.Module):

@@ -9,6 +9,7 @@ from typing import Any
 from bertsmith.batches.batch import Batch
 from bertsmith.checkpoints.checkpoint import CheckpointStore, TrainingState
 from bertsmith.engine.device import Device
+from bertsmith.engine.memory import keep_freed_memory
 from bertsmith.foundation.errors import BertsmithError, Stopped
 from bertsmith.objectives.report import Objective
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -117,6 +118,7 @@ class TrainingLoop:
             Stopped: if a stop was asked for; a checkpoint stands at the step reached.
             BertsmithError: if gradients stay without a finite value.
         """
+        keep_freed_memory()
         state, budget = self.state, self.books.budget
         resumed = state.step > 0
         self._tell(RunStarted(state.step, budget.total_steps, resumed, self.device.precision, self.device.name))

@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from bertsmith.foundation.random_streams import derived_seed
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import LossReport, Objective, add_counts
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
+from bertsmith.training.row_gradients import RowGradients
 
 __all__ = ["StepReport", "TrainState", "new_optimizer", "optimizer_tensors", "restore_optimizer", "train_step"]
 
@@ -28,6 +29,11 @@ class TrainState:
     """Steps taken."""
     tokens: int = 0
     """Real tokens seen, special ones included."""
+    rows: RowGradients = field(default_factory=RowGradients)
+    """Memory of gradients that have few rows."""
+
+    def __post_init__(self) -> None:
+        self.model.give_embedding_gradient_by_rows(next(self.model.parameters()).is_cpu)
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,7 @@ def train_step(
             parts.append(report.detached())
     gradient_norm, updated = 0.0, False
     if parts:
-        weights = [weight for weight in state.model.parameters() if weight.grad is not None]
-        gradient_norm = float(torch.nn.utils.clip_grad_norm_(weights, clip_norm))
+        gradient_norm = _clip(state, clip_norm)
         updated = math.isfinite(gradient_norm)
     if updated:
         for group in state.optimizer.param_groups:
@@ -101,6 +106,18 @@ def train_step(
     state.step += 1
     state.tokens += sum(batch.packed.num_tokens for batch in micro_batches)
     return StepReport(tuple(parts), gradient_norm, updated)
+
+
+def _clip(state: TrainState, most: float) -> float:
+    """Make the gradients together no longer than `most`; gives how long they were."""
+    weights = [weight for weight in state.model.parameters() if weight.grad is not None]
+    state.rows.spread(weights)
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    # On a GPU, asking whether would wait for all that was queued.
+    if not norm.is_cpu or norm > most:
+        torch.nn.utils.clip_grads_with_norm_(weights, most, norm)
+    return float(norm)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import pytest
 import torch
 from small_models import KINDS, packed, sequences, small_model
 
+from bertsmith.kernels.residual_norm import Stream
 from bertsmith.model import PackedTokens
 from bertsmith.model.recording import attention_weights, recording_twin
 from made_language_models import made_elmo
@@ -66,7 +67,7 @@ def test_a_shared_layer_gives_the_weights_of_every_call(groups: int) -> None:
         hidden = twin.embeddings(batch)
         for number, blocks in enumerate(found):
             layer = twin.layers[number * groups // 4]
-            hidden = layer(hidden, batch.layout, None)
+            hidden = layer(Stream.of(hidden), batch.layout, None).exact
             torch.testing.assert_close(blocks[0], layer.attention.recorded[0], atol=0, rtol=0)
     assert not torch.allclose(found[0][0], found[1][0], atol=1e-3)
 
