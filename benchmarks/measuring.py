@@ -5,8 +5,9 @@ import os
 import platform
 import statistics
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,46 @@ def in_turn(runs: Mapping[str, Callable[[], object]], *, rounds: int, warmup: in
             if number >= warmup:
                 seconds[name].append(time.perf_counter() - started_at)
     return seconds
+
+
+def contest(module: str, names: Sequence[str], *, rounds: int, warmup: int = 2) -> dict[str, list[float]]:
+    """Seconds of each contestant, A B A B …, each in a process of its own.
+
+    So what one does to its process, such as how memory is handed out, does nothing to another. A contestant is
+    ``python -m benchmarks.<module> --contestant NAME``, whose `main` calls `serve`.
+    """
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, "-m", f"benchmarks.{module}", "--contestant", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    }
+    try:
+        return in_turn(
+            {name: lambda at=at: _one_round(at) for name, at in processes.items()}, rounds=rounds, warmup=warmup
+        )
+    finally:
+        for process in processes.values():
+            process.communicate()
+
+
+def _one_round(process: "subprocess.Popen[str]") -> None:
+    if process.stdin is None or process.stdout is None:
+        raise RuntimeError("a contestant needs pipes")
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    if process.stdout.readline() != "done\n":
+        raise RuntimeError(f"a contestant ended: {process.args}")
+
+
+def serve(run: Callable[[], object]) -> None:
+    """Run once for each line of standard input, until it ends."""
+    for _ in sys.stdin:
+        run()
+        print("done", flush=True)
 
 
 def matrix_rate(dtype: torch.dtype, size: int = 2048, rounds: int = 5) -> float:

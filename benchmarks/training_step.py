@@ -1,20 +1,23 @@
 """How long is a training step of `bert-toy` with 64,000 pieces, beside transformers on the same tokens?
 
 Both take a whole step: forward, backward, clipping and a fused AdamW, on the same 32 x 128 tokens with 15 % selected.
-Transformers runs as its own script does, in fp32 and with all logits, and again in bf16 autocast. Dropout is the
-published 0.1 for both, and again 0 for both, since we pre-train without it by default.
+Transformers runs as its own script does, in fp32 and with all logits, in bf16 autocast, and in bf16 with a C library
+that keeps freed memory, as our training asks it to. Dropout is the published 0.1 for all, and again 0 for all, since we
+pre-train without it by default. Each is a process of its own.
 """
 
 import statistics
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from benchmarks.measuring import copy_rate, in_turn, matrix_rate, summary, write
+from benchmarks.measuring import contest, copy_rate, matrix_rate, serve, summary, write
 from bertsmith.batches.batch import Batch
 from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.memory import keep_freed_memory
 from bertsmith.model import Dropout, ModelConfig, new_model, preset
 from bertsmith.model.packed import PackedTokens
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
@@ -88,22 +91,38 @@ def floor_seconds() -> float:
     return 3 * (num_tokens * per_token + head) / matrix_rate(torch.bfloat16) + 7 * 4 * parameters / copy_rate()
 
 
+OURS = "bertsmith"
+PEERS = {
+    "transformers fp32": {"bf16": False, "keeps_memory": False},
+    "transformers bf16": {"bf16": True, "keeps_memory": False},
+    "transformers bf16, memory kept": {"bf16": True, "keeps_memory": True},
+}
+
+
+def contestant(name: str, dropout: float) -> Callable[[], object]:
+    """A step of ours or of a peer, and its process made ready."""
+    settings = PEERS.get(name)
+    if settings is None or settings["keeps_memory"]:
+        keep_freed_memory()
+    return ours(choose_device("cpu"), dropout) if settings is None else theirs(bf16=settings["bf16"], dropout=dropout)
+
+
 def main() -> None:
-    """Measure, print and write."""
-    device = choose_device("cpu")
-    values: dict[str, object] = {"ours_precision": device.precision, "floor_ms": round(1e3 * floor_seconds(), 1)}
+    """Measure, print and write; or be a contestant, named as ``<name> <dropout>``."""
+    if sys.argv[1:2] == ["--contestant"]:
+        name, dropout = sys.argv[2].rsplit(" ", 1)
+        serve(contestant(name, float(dropout)))
+        return
+    values: dict[str, object] = {
+        "ours_precision": choose_device("cpu").precision,
+        "floor_ms": round(1e3 * floor_seconds(), 1),
+    }
     for dropout in (0.0, 0.1):
-        runs = {
-            "bertsmith": ours(device, dropout),
-            "transformers fp32": theirs(bf16=False, dropout=dropout),
-            "transformers bf16": theirs(bf16=True, dropout=dropout),
-        }
-        seconds = in_turn(runs, rounds=ROUNDS)
-        mine = statistics.median(seconds["bertsmith"])
+        names = [f"{name} {dropout}" for name in (OURS, *PEERS)]
+        seconds = contest("training_step", names, rounds=ROUNDS)
+        mine = statistics.median(seconds[names[0]])
         values[f"dropout {dropout}"] = {name: summary(times) for name, times in seconds.items()} | {
-            f"times faster than {name}": round(statistics.median(times) / mine, 2)
-            for name, times in seconds.items()
-            if name != "bertsmith"
+            f"times faster than {name}": round(statistics.median(seconds[name]) / mine, 2) for name in names[1:]
         }
     write("training_step", values)
 

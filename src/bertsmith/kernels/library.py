@@ -42,6 +42,8 @@ _SIGNATURES = {
     "attention_softmax": (
         (_FLAG,) + (_POINTER,) * 3 + (_SIZE,) * 6 + (_POINTER, _FLAG, _SIZE, _REAL, _REAL, _SEED, _SIZE)
     ),
+    "vocabulary_sums": (_POINTER,) * 4 + (_SIZE,) * 3,
+    "vocabulary_gradients": (_POINTER,) * 7 + (_SIZE,) * 3,
     "exponential_sums": (_FLAG,) + (_POINTER,) * 3 + (_SIZE,) * 2,
     "exponential_gradients": (_FLAG,) + (_POINTER,) * 4 + (_SIZE,) * 2,
 }
@@ -74,6 +76,13 @@ def kernels() -> Kernels:
 def usable(values: Tensor) -> bool:
     """Whether the kernels take a tensor: on a CPU, in fp32 or bf16."""
     return values.is_cpu and values.dtype in (torch.bfloat16, torch.float32) and kernels().library is not None
+
+
+@functools.cache
+def multiplies() -> bool:
+    """Whether kernels that multiply matrices in bf16 are there: the processor has AMX, or AVX-512 for bf16."""
+    library = kernels().library
+    return library is not None and bool(library.multiplies())
 
 
 def call(name: str, *arguments: Tensor | bool | int | float | None) -> None:

@@ -16,6 +16,7 @@ from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.layer import PostNormLayer, PreNormLayer, norm
 from bertsmith.model.packed import PackedTokens
 from bertsmith.model.rotary import LearnedPositions, RotaryPositions
+from bertsmith.model.token_embedding import TokenEmbedding
 
 
 class Embeddings(nn.Module):
@@ -24,7 +25,7 @@ class Embeddings(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         width = config.embedding_width
-        self.token = nn.Embedding(config.vocab_size, width)
+        self.token = TokenEmbedding(config.vocab_size, width)
         self.position = None if config.rotary else nn.Embedding(config.max_position_embeddings, width)
         self.segment = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
         self.norm = norm(config, width)

@@ -11,6 +11,7 @@ from bertsmith.model.packed import PackedTokens
 from bertsmith.model.pooling import first_tokens, mean_tokens, pooled_tokens
 from bertsmith.model.pretraining_heads import Pooler, VocabularyHead
 from bertsmith.model.task_heads import Classifier, TokenHead
+from bertsmith.model.token_embedding import TokenEmbedding
 
 
 class Model(nn.Module):
@@ -19,7 +20,7 @@ class Model(nn.Module):
     The heads are parts, None where the config has none; an objective calls those that it needs.
     """
 
-    def __init__(self, config: ModelConfig, encoder: PackedEncoder, token_embedding: nn.Embedding) -> None:
+    def __init__(self, config: ModelConfig, encoder: PackedEncoder, token_embedding: TokenEmbedding) -> None:
         super().__init__()
         heads = config.heads
         hidden_size = config.encoder.hidden_size
@@ -37,9 +38,10 @@ class Model(nn.Module):
         self._head_input = self._all_layers if heads.mlm_head_input == "all_layers" else encoder.packed
         self._classifier_input = first_tokens if heads.classifier_input == "first" else mean_tokens
 
-    def give_embedding_gradient_by_rows(self, on: bool) -> None:
-        """Whether the token embedding's gradient has the rows of a batch's tokens only, as a sparse tensor."""
-        self._token_embedding[0].sparse = on
+    @property
+    def token_embedding(self) -> TokenEmbedding:
+        """The encoder's embedding of the vocabulary."""
+        return self._token_embedding[0]
 
     def head_input(self, packed: PackedTokens) -> Float[Tensor, "tokens input"]:
         """What the vocabulary head reads; its last `hidden_size` columns are always the last layer's output."""

@@ -15,6 +15,7 @@ from bertsmith.model.attention import from_blocks, to_blocks
 from bertsmith.model.encoder import PackedEncoder
 from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.packed import AttentionLayout, PackedTokens
+from bertsmith.model.token_embedding import TokenEmbedding
 
 
 class RecurrentEmbeddings(nn.Module):
@@ -22,7 +23,7 @@ class RecurrentEmbeddings(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.token = nn.Embedding(config.vocab_size, config.embedding_width)
+        self.token = TokenEmbedding(config.vocab_size, config.embedding_width)
 
     def forward(self, packed: PackedTokens) -> Float[Tensor, "tokens direction"]:
         return self.token(packed.token_ids)

@@ -8,7 +8,6 @@ With raw scores ``s = projection @ features.T``, the probability of token j in r
 Where exponentials would leave fp32's range, a slower way takes over that subtracts each row's highest logit first.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,10 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from bertsmith.kernels.vocabulary import add_exponential_sums, to_exponential_gradients
+from bertsmith.objectives.vocabulary_scores import BlockedScores, Scores, TiledScores
 
 _BLOCK_ELEMENTS = 1 << 22
 """Logits held at a time: 2 MiB in bf16, so that on a CPU they stay in a core's cache."""
-_LEAST_BLOCK_WIDTH = 256
-"""Narrower blocks would make the matrix products inefficient."""
 _LARGEST_BIAS = 40.0
 """Beyond it, exp(bias) and exp(s) together could leave fp32's range while their product does not."""
 
@@ -56,95 +53,60 @@ def vocabulary_loss(
     device = features.device.type
     matrix_type = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else features.dtype
     with torch.autocast(device, enabled=False):
-        blocks = _Blocks(features.detach(), projection.detach(), matrix_type, block_elements)
-        best = _best_tokens(blocks, bias.detach()) if with_hits else None
-        sums = _exponential_sums(blocks, bias.detach())
+        own = (features.detach(), projection.detach(), matrix_type)
+        best = _best_tokens(BlockedScores(*own, block_elements), bias.detach()) if with_hits else None
+        scores = TiledScores(*own) if TiledScores.takes(*own) else BlockedScores(*own, block_elements)
+        sums = _exponential_sums(scores, bias.detach())
         if sums is None:
             total = _careful_total(features, projection, bias, targets, matrix_type, block_elements)
         else:
-            total = _BlockedLoss.apply(features, projection, bias, targets, sums, blocks)
+            total = _Loss.apply(features, projection, bias, targets, sums, scores)
     return VocabularyLoss(total, None if best is None else (best == targets).sum())  # pyright: ignore[reportArgumentType]
 
 
-class _Blocks:
-    """Raw scores of one block of the vocabulary after the other for all rows, in a buffer that is used again.
-
-    Fresh memory would be faulted in anew for each block, which on a CPU costs more than the arithmetic.
-    """
-
-    def __init__(self, rows: Tensor, projection: Tensor, matrix_type: torch.dtype, block_elements: int) -> None:
-        self.rows = rows.to(matrix_type)
-        self.matrix = projection.to(matrix_type)
-        self.exact = torch.promote_types(projection.dtype, torch.float32)
-        self._width = min(len(projection), max(_LEAST_BLOCK_WIDTH, block_elements // max(1, len(rows))))
-
-    def __iter__(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Yields the block's place in the vocabulary, its part of the projection, and its scores, free to overwrite."""
-        num_rows, vocabulary = len(self.rows), len(self.matrix)
-        buffer = torch.empty(num_rows * self._width, dtype=self.matrix.dtype, device=self.rows.device)
-        for start in range(0, vocabulary, self._width):
-            place = slice(start, min(start + self._width, vocabulary))
-            shape = (place.stop - start, num_rows)
-            scores = buffer[: shape[0] * shape[1]].view(shape)
-            matrix = self.matrix[place]
-            yield place, matrix, torch.mm(matrix, self.rows.T, out=scores)
-
-
-def _exponential_sums(blocks: _Blocks, bias: Tensor) -> Tensor | None:
+def _exponential_sums(scores: Scores, bias: Tensor) -> Tensor | None:
     """``sum_j exp(s_ji) exp(bias_j)`` for each row; None where a number leaves the range of its type."""
     if not bias.abs().amax() <= _LARGEST_BIAS:
         return None
-    weights = bias.to(blocks.exact).exp()
-    sums = torch.zeros(len(blocks.rows), dtype=blocks.exact, device=bias.device)
-    for place, _, scores in blocks:
-        add_exponential_sums(scores, weights[place], sums)
+    sums = scores.sums(bias.to(scores.exact).exp())
     # The smallest sum must stand far above what underflows beside it.
     return sums if bool(((sums > 1e-25) & (sums < 1e35)).all()) else None
 
 
-def _best_tokens(blocks: _Blocks, bias: Tensor) -> Tensor:
-    highest = torch.full((len(blocks.rows),), -torch.inf, dtype=blocks.exact, device=bias.device)
-    best = torch.zeros(len(blocks.rows), dtype=torch.int64, device=bias.device)
-    for place, _, scores in blocks:
-        block_highest, block_best = scores.to(blocks.exact).add_(bias[place, None]).max(0)
+def _best_tokens(scores: BlockedScores, bias: Tensor) -> Tensor:
+    highest = torch.full((len(scores.rows),), -torch.inf, dtype=scores.exact, device=bias.device)
+    best = torch.zeros(len(scores.rows), dtype=torch.int64, device=bias.device)
+    for place, _, block in scores.blocks():
+        block_highest, block_best = block.to(scores.exact).add_(bias[place, None]).max(0)
         best = torch.where(block_highest > highest, block_best + place.start, best)
         highest = torch.maximum(highest, block_highest)
     return best
 
 
-class _BlockedLoss(torch.autograd.Function):
+class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, projection: Tensor, bias: Tensor, targets: Tensor, sums: Tensor, blocks: _Blocks
+        ctx: Any, features: Tensor, projection: Tensor, bias: Tensor, targets: Tensor, sums: Tensor, scores: Scores
     ) -> Tensor:
         asked = targets >= 0
         wanted = targets.clamp(min=0)
-        # Rounded as the matrix product rounds it, so that a probability does not exceed 1.
-        dots = (blocks.rows.to(blocks.exact) * blocks.matrix[wanted].to(blocks.exact)).sum(1).to(blocks.rows.dtype)
-        losses = sums.log() - dots.to(blocks.exact) - bias[wanted]
+        losses = sums.log() - scores.of_tokens(wanted) - bias[wanted]
         ctx.save_for_backward(projection, bias, targets, sums)
-        ctx.blocks, ctx.features_type = blocks, features.dtype
+        ctx.scores, ctx.features_type = scores, features.dtype
         return torch.where(asked, losses, 0.0).sum()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        blocks: _Blocks = ctx.blocks
+        scores: Scores = ctx.scores
         projection, bias, targets, sums = ctx.saved_tensors
         asked = targets >= 0
-        scale = torch.where(asked, gradients[0], 0.0).to(blocks.exact)
-        row_weights, token_weights = scale / sums, bias.to(blocks.exact).exp()
-        rows = blocks.rows.to(blocks.exact)
-        grad_rows = torch.zeros_like(rows)
-        grad_projection, grad_bias = torch.empty_like(projection), torch.empty_like(bias)
-        for place, matrix, scores in blocks:
-            grad_bias[place] = to_exponential_gradients(scores, token_weights[place], row_weights)
-            grad_projection[place] = scores @ blocks.rows
-            grad_rows += scores.T @ matrix
+        scale = torch.where(asked, gradients[0], 0.0).to(scores.exact)
+        grad_rows, grad_projection, grad_bias = scores.gradients(bias.to(scores.exact).exp(), scale / sums)
         # The target's own term, -1 at one place of each row.
         wanted = targets.clamp(min=0)
-        grad_rows.sub_(blocks.matrix[wanted] * scale[:, None])
-        grad_projection.index_add_(0, wanted, (rows * -scale[:, None]).to(projection.dtype))
+        grad_rows.sub_(scores.vectors(wanted) * scale[:, None])
+        grad_projection.index_add_(0, wanted, (scores.rows.to(scores.exact) * -scale[:, None]).to(projection.dtype))
         grad_bias.index_add_(0, wanted, -scale.to(bias.dtype))
         return grad_rows.to(ctx.features_type), grad_projection, grad_bias, None, None, None
 

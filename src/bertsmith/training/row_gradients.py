@@ -1,35 +1,39 @@
-"""Gradients of embeddings, of which a batch touches few rows, in memory that is used again."""
-
-from collections.abc import Iterable
+"""The token embedding's gradient, of which a batch touches few rows, in memory that is used again."""
 
 import torch
 from torch import Tensor
 
+from bertsmith.model.token_embedding import RowGradient, TokenEmbedding
+
 
 class RowGradients:
-    """Makes whole gradients of those that come as rows.
+    """Takes what backward passes leave for an embedding's rows, and makes a gradient of it.
 
-    An optimizer moves every row, touched or not. Fresh memory for all of them, set to zero at every step, would cost a
-    CPU as much as the update; so the memory is kept, and only the rows that were touched are set to zero again.
+    An optimizer moves every row, touched or not. So the gradient is whole; but its memory is kept, and only the rows
+    that were touched are set to zero again. On a GPU, torch's own way is as good and nothing is taken.
     """
 
-    def __init__(self) -> None:
-        self._kept: dict[Tensor, tuple[Tensor, Tensor]] = {}
+    def __init__(self, embedding: TokenEmbedding) -> None:
+        self._weight = embedding.weight
+        self._rows: list[RowGradient] = []
+        self._kept: Tensor | None = None
+        self._touched: list[Tensor] = []
+        embedding.rows = self._rows if self._weight.is_cpu else None
 
     @torch.no_grad()
-    def spread(self, weights: Iterable[Tensor]) -> None:
-        """Replace the gradients of `weights` that have rows only by whole ones, the others left as they are."""
-        for weight in weights:
-            if weight.grad is not None and weight.grad.is_sparse:
-                weight.grad = self._whole(weight, weight.grad)
+    def add_to_gradient(self) -> None:
+        """Add all that was left since the last call to the weight's gradient."""
+        if self._rows:
+            if self._weight.grad is None:
+                self._weight.grad = self._zeros()
+                self._touched = [token_ids for token_ids, _ in self._rows]
+            for token_ids, gradient in self._rows:
+                self._weight.grad.index_add_(0, token_ids, gradient)
+            self._rows.clear()
 
-    def _whole(self, weight: Tensor, gradient: Tensor) -> Tensor:
-        rows, values = gradient._indices()[0], gradient._values()
-        kept = self._kept.get(weight)
-        if kept is None:
-            whole = torch.zeros_like(weight)
-        else:
-            whole, touched = kept
-            whole.index_fill_(0, touched, 0.0)
-        self._kept[weight] = (whole, rows)
-        return whole.index_add_(0, rows, values)
+    def _zeros(self) -> Tensor:
+        if self._kept is None:
+            self._kept = torch.zeros_like(self._weight)
+        for token_ids in self._touched:
+            self._kept.index_fill_(0, token_ids, 0.0)
+        return self._kept

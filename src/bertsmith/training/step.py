@@ -29,11 +29,11 @@ class TrainState:
     """Steps taken."""
     tokens: int = 0
     """Real tokens seen, special ones included."""
-    rows: RowGradients = field(default_factory=RowGradients)
-    """Memory of gradients that have few rows."""
+    rows: RowGradients = field(init=False)
+    """What backward passes leave of the token embedding's gradient."""
 
     def __post_init__(self) -> None:
-        self.model.give_embedding_gradient_by_rows(next(self.model.parameters()).is_cpu)
+        self.rows = RowGradients(self.model.token_embedding)
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def train_step(
 
 def _clip(state: TrainState, most: float) -> float:
     """Make the gradients together no longer than `most`; gives how long they were."""
+    state.rows.add_to_gradient()
     weights = [weight for weight in state.model.parameters() if weight.grad is not None]
-    state.rows.spread(weights)
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     # On a GPU, asking whether would wait for all that was queued.

@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertsmith.examples.targets import IGNORED
-from bertsmith.objectives import vocabulary_loss as module
+from bertsmith.objectives import vocabulary_scores
 from bertsmith.objectives.vocabulary_loss import vocabulary_loss
 
 WIDTH = 12
@@ -29,7 +29,7 @@ def _parts(rows: int, vocabulary: int, dtype: torch.dtype = torch.float64) -> tu
 def test_loss_and_gradients_are_those_of_cross_entropy(
     rows: int, block_width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LEAST_BLOCK_WIDTH", 1)
+    monkeypatch.setattr(vocabulary_scores, "LEAST_BLOCK_WIDTH", 1)
     features, projection, bias, targets = _parts(rows, 101)
     block_elements = block_width * max(1, rows)
     ours = vocabulary_loss(features, projection, bias, targets, with_hits=True, block_elements=block_elements)
