@@ -1,7 +1,9 @@
-"""Attention of packed tokens on a CPU: a few sequences at a time by matrix products, made again in the backward pass.
+"""Attention of packed tokens on a CPU, made again in the backward pass.
 
-A block's scores stay in the caches, and nothing of the size ``longest x longest`` outlives its block. Where a token
-sees a window only, or a sequence is very long, its queries are taken a tile at a time with the keys within reach.
+Where the kernels can multiply matrices themselves, a head of a sequence is taken at a time and its scores never leave a
+core's caches. Elsewhere torch multiplies, a few sequences at a time, and nothing of the size ``longest x longest``
+outlives its block; where a token sees a window only, or a sequence is very long, queries are taken a tile at a time with
+the keys within reach.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +15,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bertsmith.kernels.dropout import drawn_seed
-from bertsmith.kernels.library import call
+from bertsmith.kernels.library import call, multiplies
 
+_TILE = 32
 _BLOCK_ELEMENTS = 1 << 19
 """Scores held at a time: 1 MiB in bf16, which the second cache of a core holds with what else a block needs."""
 
@@ -68,10 +71,52 @@ def attend(
         sine: negative in the first half of a head's columns.
     """
     seed = drawn_seed() if dropout else 0
+    if query_key_value.dtype == torch.bfloat16 and query_key_value.shape[-1] % _TILE == 0 and multiplies():
+        starts, lengths = (torch.cat([getattr(block, name) for block in blocks]) for name in ("starts", "lengths"))
+        return _TiledAttention.apply(  # pyright: ignore[reportReturnType]
+            query_key_value.contiguous(), starts, lengths, reach, dropout, seed, cosine, sine
+        )
     with torch.autocast("cpu", enabled=False):
         return _Attention.apply(  # pyright: ignore[reportReturnType]
             query_key_value.contiguous(), tuple(blocks), reach, dropout, seed, cosine, sine
         )
+
+
+class _TiledAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query_key_value: Tensor,
+        starts: Tensor,
+        lengths: Tensor,
+        reach: Reach,
+        dropout: float,
+        seed: int,
+        cosine: Tensor | None,
+        sine: Tensor | None,
+    ) -> Tensor:
+        tokens, _, heads, head_size = query_key_value.shape
+        context = query_key_value.new_empty(tokens, heads, head_size)
+        logarithms = torch.empty(tokens, heads)
+        half_window = -1 if reach.half_window is None else reach.half_window
+        drawn = (reach.causal, half_window, head_size**-0.5, dropout, seed)
+        ctx.settings = (len(starts), heads, head_size, *drawn)
+        ctx.save_for_backward(query_key_value, logarithms, starts, lengths, cosine, sine)
+        call(
+            "tiled_attention", query_key_value, None, context, logarithms, starts, lengths, *ctx.settings, cosine, sine
+        )
+        return context
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        query_key_value, logarithms, starts, lengths, cosine, sine = ctx.saved_tensors
+        gradient = torch.empty_like(query_key_value)
+        call(
+            "tiled_attention", query_key_value, gradients[0].contiguous(), gradient, logarithms, starts, lengths,
+            *ctx.settings, cosine, sine,
+        )  # fmt: skip
+        return gradient, None, None, None, None, None, None, None
 
 
 class _Attention(torch.autograd.Function):
