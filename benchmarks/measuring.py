@@ -103,13 +103,14 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write(name: str, values: dict[str, Any]) -> Path:
-    """Write the JSON of a benchmark and print it."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
+def write_part(name: str, part: str, values: dict[str, Any]) -> Path:
+    """Write one part of a benchmark's JSON, with the machine that it was measured on; the other parts stay."""
     path = RESULTS / f"{name}.json"
-    text = json.dumps({"machine": machine(), **values}, indent=2, ensure_ascii=False)
+    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    text = json.dumps({**before, part: {"machine": machine(), **values}}, indent=2, ensure_ascii=False)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
-    print(text)
+    print(json.dumps({part: values}, indent=2, ensure_ascii=False), flush=True)
     return path
 
 

@@ -1,72 +1,109 @@
-"""How long is a training step of `bert-toy` with 64,000 pieces, beside transformers on the same tokens?
+"""How long is a training step, beside transformers on the same tokens?
 
-Both take a whole step: forward, backward, clipping and a fused AdamW, on the same 32 x 128 tokens with 15 % selected.
-Transformers runs as its own script does, in fp32 and with all logits, in bf16 autocast, and in bf16 with a C library
-that keeps freed memory, as our training asks it to. Dropout is the published 0.1 for all, and again 0 for all, since we
-pre-train without it by default. Each is a process of its own.
+    python -m benchmarks.training_step                  # all models
+    python -m benchmarks.training_step bert-toy         # some; the others' figures stay in the file
+
+Both take a whole step: forward, backward, clipping and a fused AdamW, on the same sequences of 128 tokens of which 15 %
+are selected. Transformers runs as its own script does, with all logits: in fp32, in bf16 autocast, and in bf16 with a C
+library that keeps freed memory, as our training asks it to. `bert-toy` is measured without dropout, which is how we
+pre-train by default, and with the published 0.1; the others with what was published. Each contestant has a process of
+its own.
 """
 
+import argparse
 import statistics
-import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from transformers import BertConfig, BertForMaskedLM
+import transformers
 
-from benchmarks.measuring import contest, copy_rate, matrix_rate, serve, summary, write
+from benchmarks.measuring import contest, copy_rate, matrix_rate, serve, summary, write_part
 from bertsmith.batches.batch import Batch
-from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.device import choose_device
 from bertsmith.engine.memory import keep_freed_memory
-from bertsmith.model import Dropout, ModelConfig, new_model, preset
+from bertsmith.model import Dropout, EncoderConfig, ModelConfig, new_model, preset
+from bertsmith.model.build import meta_model, num_parameters
 from bertsmith.model.packed import PackedTokens
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
 from bertsmith.training.config import OptimizerConfig
 from bertsmith.training.step import TrainState, new_optimizer, train_step
 
-VOCABULARY, SEQUENCES, LENGTH, MASK_ID = 64_000, 32, 128, 4
-ROUNDS = 5
+LENGTH, MASK_ID, SELECTED = 128, 4, round(0.15 * 128)
 
 
-def tokens() -> tuple[np.ndarray, np.ndarray]:
-    """Token ids ``[sequences, length]``, and the sorted flat positions of the 15 % that are selected."""
+@dataclass(frozen=True)
+class Work:
+    """What a step is made of, and how it is measured."""
+
+    vocabulary: int
+    sequences: int
+    dropouts: tuple[float, ...]
+    peers: tuple[str, ...]
+    steps: int
+    """Steps a turn: small models are as fast as they are once their memory is warm."""
+
+
+OURS, FP32, BF16, KEPT = "bertsmith", "transformers fp32", "transformers bf16", "transformers bf16, memory kept"
+WORK = {
+    "bert-toy": Work(64_000, 32, (0.0, 0.1), (FP32, BF16, KEPT), 3),
+    "bert-base": Work(30_522, 8, (0.1,), (BF16, KEPT), 1),
+    "bert-large": Work(30_522, 4, (0.1,), (BF16, KEPT), 1),
+    "albert-xxlarge": Work(30_000, 2, (0.0,), (BF16, KEPT), 1),
+}
+
+
+def tokens(work: Work) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids ``[sequences, length]``, and the sorted flat positions of those that are selected."""
     generator = np.random.default_rng(0)
-    token_ids = generator.integers(5, VOCABULARY, (SEQUENCES, LENGTH))
-    selected = generator.random((SEQUENCES, LENGTH)).argsort(1)[:, : round(0.15 * LENGTH)]
-    return token_ids, np.sort((selected + np.arange(SEQUENCES)[:, None] * LENGTH).ravel())
+    token_ids = generator.integers(5, work.vocabulary, (work.sequences, LENGTH))
+    selected = generator.random((work.sequences, LENGTH)).argsort(1)[:, :SELECTED]
+    return token_ids, np.sort((selected + np.arange(work.sequences)[:, None] * LENGTH).ravel())
 
 
-def ours(device: Device, dropout: float) -> Callable[[], object]:
+def encoder(name: str, dropout: float) -> EncoderConfig:
+    """The model's sizes."""
+    return preset(name, vocab_size=WORK[name].vocabulary, dropout=Dropout.everywhere(dropout))
+
+
+def ours(name: str, dropout: float) -> Callable[[], object]:
     """One of our steps."""
-    token_ids, positions = tokens()
+    work, device = WORK[name], choose_device("cpu")
+    token_ids, positions = tokens(work)
     seen = token_ids.ravel().copy()
     seen[positions] = MASK_ID
-    starts = np.arange(SEQUENCES + 1) * LENGTH
-    packed = PackedTokens.build(seen, np.zeros_like(seen), starts)
+    packed = PackedTokens.build(seen, np.zeros_like(seen), np.arange(work.sequences + 1) * LENGTH)
     batch = Batch(packed, torch.from_numpy(positions), torch.from_numpy(token_ids.ravel()[positions]), len(positions))
-    encoder = preset("bert-toy", vocab_size=VOCABULARY, dropout=Dropout.everywhere(dropout))
-    model = new_model(ModelConfig(encoder=encoder), seed=0).train()
+    model = new_model(ModelConfig(encoder=encoder(name, dropout)), seed=0).train()
     state = TrainState(model, new_optimizer(model, OptimizerConfig()))
     objective = MaskedLanguageModel()
     return lambda: train_step(state, [batch], objective, device=device, learning_rate=1e-4, clip_norm=1.0, seed=0)
 
 
-def theirs(*, bf16: bool, dropout: float) -> Callable[[], object]:
+def theirs(name: str, dropout: float, *, bf16: bool) -> Callable[[], object]:
     """One of transformers' steps."""
-    token_ids, positions = tokens()
-    seen, labels = torch.from_numpy(token_ids.copy()), torch.full((SEQUENCES, LENGTH), -100)
+    token_ids, positions = tokens(WORK[name])
+    seen, labels = torch.from_numpy(token_ids.copy()), torch.full(token_ids.shape, -100)
     seen.view(-1)[positions] = MASK_ID
     labels.view(-1)[positions] = torch.from_numpy(token_ids.ravel()[positions])
-    config = BertConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=128,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        intermediate_size=512,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
-    )
-    model = BertForMaskedLM(config).train()
+    config = encoder(name, dropout)
+    sizes: dict[str, Any] = {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "num_hidden_layers": config.num_hidden_layers,
+        "num_attention_heads": config.num_attention_heads,
+        "intermediate_size": config.intermediate_size,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+    }
+    if config.family == "albert":
+        albert = transformers.AlbertConfig(**sizes, embedding_size=config.embedding_width, hidden_act="gelu_new")
+        model = transformers.AlbertForMaskedLM(albert)
+    else:
+        model = transformers.BertForMaskedLM(transformers.BertConfig(**sizes))
+    model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def step() -> None:
@@ -80,51 +117,64 @@ def theirs(*, bf16: bool, dropout: float) -> Callable[[], object]:
     return step
 
 
-def floor_seconds() -> float:
+def floor_seconds(name: str) -> float:
     """Matrix work at the machine's bf16 rate, and what the optimizer must move at its copy rate."""
-    hidden, layers, intermediate, selected = 128, 4, 512, SEQUENCES * round(0.15 * LENGTH)
-    num_tokens = SEQUENCES * LENGTH
-    per_token = layers * (2 * hidden * (4 * hidden + 2 * intermediate) + 4 * LENGTH * hidden)
-    head = selected * 2 * (hidden * hidden + hidden * VOCABULARY)
-    parameters = VOCABULARY * (hidden + 1) + layers * (4 * hidden**2 + 2 * hidden * intermediate)
+    work, config = WORK[name], encoder(name, 0.0)
+    hidden, width = config.hidden_size, config.embedding_width
+    num_tokens, selected = work.sequences * LENGTH, work.sequences * SELECTED
+    per_token = config.num_hidden_layers * (
+        2 * hidden * (4 * hidden + 2 * config.intermediate_size) + 4 * LENGTH * hidden
+    )
+    per_token += 2 * width * hidden if config.embedding_size else 0
+    head = selected * 2 * (hidden * width + width * work.vocabulary)
+    parameters = num_parameters(meta_model(ModelConfig(encoder=config)))
     # AdamW reads gradient, weight and both moments, and writes the last three, 4 bytes each.
     return 3 * (num_tokens * per_token + head) / matrix_rate(torch.bfloat16) + 7 * 4 * parameters / copy_rate()
 
 
-OURS = "bertsmith"
-PEERS = {
-    "transformers fp32": {"bf16": False, "keeps_memory": False},
-    "transformers bf16": {"bf16": True, "keeps_memory": False},
-    "transformers bf16, memory kept": {"bf16": True, "keeps_memory": True},
-}
-
-
-def contestant(name: str, dropout: float) -> Callable[[], object]:
-    """A step of ours or of a peer, and its process made ready."""
-    settings = PEERS.get(name)
-    if settings is None or settings["keeps_memory"]:
+def contestant(name: str, dropout: float, who: str) -> Callable[[], object]:
+    """The steps of one turn, and its process made ready."""
+    if who in (OURS, KEPT):
         keep_freed_memory()
-    return ours(choose_device("cpu"), dropout) if settings is None else theirs(bf16=settings["bf16"], dropout=dropout)
+    step = ours(name, dropout) if who == OURS else theirs(name, dropout, bf16=who != FP32)
+
+    def turn() -> None:
+        for _ in range(WORK[name].steps):
+            step()
+
+    return turn
+
+
+def measure(name: str, rounds: int) -> dict[str, Any]:
+    """All contestants of one model, in turn."""
+    work, floor = WORK[name], floor_seconds(name)
+    values: dict[str, Any] = {"sequences": work.sequences, "floor_ms": round(1e3 * floor, 1)}
+    for dropout in work.dropouts:
+        names = (OURS, *work.peers)
+        turns = contest("training_step", [f"{name}|{dropout}|{who}" for who in names], rounds=rounds, warmup=1)
+        seconds = {who: [turn / work.steps for turn in found] for who, found in zip(names, turns.values(), strict=True)}
+        mine = statistics.median(seconds[OURS])
+        values[f"dropout {dropout}"] = {
+            **{who: summary(times) for who, times in seconds.items()},
+            **{f"times faster than {who}": round(statistics.median(seconds[who]) / mine, 2) for who in work.peers},
+            "fraction of floor": round(floor / mine, 2),
+        }
+    return values
 
 
 def main() -> None:
-    """Measure, print and write; or be a contestant, named as ``<name> <dropout>``."""
-    if sys.argv[1:2] == ["--contestant"]:
-        name, dropout = sys.argv[2].rsplit(" ", 1)
-        serve(contestant(name, float(dropout)))
+    """Measure, print and write; or be a contestant."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("models", nargs="*", help=", ".join(WORK))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--contestant")
+    args = parser.parse_args()
+    if args.contestant:
+        name, dropout, who = args.contestant.split("|")
+        serve(contestant(name, float(dropout), who))
         return
-    values: dict[str, object] = {
-        "ours_precision": choose_device("cpu").precision,
-        "floor_ms": round(1e3 * floor_seconds(), 1),
-    }
-    for dropout in (0.0, 0.1):
-        names = [f"{name} {dropout}" for name in (OURS, *PEERS)]
-        seconds = contest("training_step", names, rounds=ROUNDS)
-        mine = statistics.median(seconds[names[0]])
-        values[f"dropout {dropout}"] = {name: summary(times) for name, times in seconds.items()} | {
-            f"times faster than {name}": round(statistics.median(seconds[name]) / mine, 2) for name in names[1:]
-        }
-    write("training_step", values)
+    for name in args.models or WORK:
+        write_part("training_step", name, measure(name, args.rounds))
 
 
 if __name__ == "__main__":

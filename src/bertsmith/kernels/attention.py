@@ -2,8 +2,8 @@
 
 Where the kernels can multiply matrices themselves, a head of a sequence is taken at a time and its scores never leave a
 core's caches. Elsewhere torch multiplies, a few sequences at a time, and nothing of the size ``longest x longest``
-outlives its block; where a token sees a window only, or a sequence is very long, queries are taken a tile at a time with
-the keys within reach.
+outlives its block; where a token sees a window only, or a sequence is very long, queries are taken a tile at a time
+with the keys within reach.
 """
 
 from collections.abc import Iterator, Sequence
