@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from bertsmith.kernels.library import call, usable
 
-_KINDS = {"gelu": 0, "gelu_tanh": 1, "relu": 2}
+KINDS = {"gelu": 0, "gelu_tanh": 1, "relu": 2}
 
 
 def activate(values: Float[Tensor, "rows width"], kind: str) -> Float[Tensor, "rows width"]:
@@ -48,7 +48,7 @@ class _Activate(torch.autograd.Function):
         width = values.shape[-1] // (2 if gated else 1)
         result = values.new_empty((*values.shape[:-1], width))
         ctx.save_for_backward(values)
-        ctx.kind, ctx.gated = _KINDS[kind], gated
+        ctx.kind, ctx.gated = KINDS[kind], gated
         _call(ctx, values, None, result, width)
         return result
 

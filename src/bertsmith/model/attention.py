@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from bertsmith.kernels.attention import attend
 from bertsmith.kernels.library import usable
+from bertsmith.kernels.linear import Linear
 from bertsmith.model.attention_reach import Reach
 from bertsmith.model.blocked_attention import blocked_attention
 from bertsmith.model.encoder_config import EncoderConfig
@@ -91,8 +92,8 @@ class SelfAttention(nn.Module, ABC):
         self.head_size = config.head_size
         self.reach = reach
         self.weights_dropout = config.dropout.attention_weights
-        self.query_key_value = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=config.has_biases)
-        self.output = nn.Linear(config.hidden_size, config.hidden_size, bias=config.has_biases)
+        self.query_key_value = Linear(config.hidden_size, 3 * config.hidden_size, bias=config.has_biases)
+        self.output = Linear(config.hidden_size, config.hidden_size, bias=config.has_biases)
 
     def forward(
         self, hidden: Float[Tensor, "tokens hidden"], layout: AttentionLayout, rotation: Rotation | None

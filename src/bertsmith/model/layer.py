@@ -3,7 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from bertsmith.kernels.activations import activate, activate_gated
+from bertsmith.kernels.activations import activate_gated
+from bertsmith.kernels.linear import Linear, feed_forward
 from bertsmith.kernels.residual_norm import Stream, add_and_norm, add_then_norm
 from bertsmith.model.attention import ATTENTION, AttentionKind
 from bertsmith.model.attention_reach import Reach
@@ -22,12 +23,12 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.up = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.up = Linear(config.hidden_size, config.intermediate_size)
         self.activation = config.activation
-        self.down = nn.Linear(config.intermediate_size, config.hidden_size)
+        self.down = Linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden: Float[Tensor, "tokens hidden"]) -> Float[Tensor, "tokens hidden"]:
-        return self.down(activate(self.up(hidden), self.activation))
+        return feed_forward(hidden, self.up, self.down, self.activation)
 
 
 class GatedFeedForward(nn.Module):
@@ -38,10 +39,10 @@ class GatedFeedForward(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.up = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.has_biases)
+        self.up = Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.has_biases)
         self.activation = config.activation
         self.dropout = nn.Dropout(config.dropout.feed_forward)
-        self.down = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.has_biases)
+        self.down = Linear(config.intermediate_size, config.hidden_size, bias=config.has_biases)
 
     def forward(self, hidden: Float[Tensor, "tokens hidden"]) -> Float[Tensor, "tokens hidden"]:
         return self.down(self.dropout(activate_gated(self.up(hidden), self.activation)))

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bertsmith.kernels.activations import activate
+from bertsmith.kernels.linear import Linear
 from bertsmith.model.config import ModelConfig
 from bertsmith.model.encoder_config import Activation
 from bertsmith.model.layer import norm
@@ -19,7 +20,7 @@ class Transform(nn.Module):
         encoder = config.encoder
         # RoBERTa's head is GELU whatever its layers have.
         self.activation: Activation = "gelu" if encoder.family == "roberta" else encoder.activation
-        self.dense = nn.Linear(input_size, width, bias=encoder.has_biases)
+        self.dense = Linear(input_size, width, bias=encoder.has_biases)
         self.norm = norm(encoder, width)
 
     def forward(self, hidden: Float[Tensor, "tokens input"]) -> Float[Tensor, "tokens width"]:

@@ -14,8 +14,11 @@ from bertsmith.model.attention_reach import Reach
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-SIZES = [(1, 5, False), (2, 1, False), (3, 4, True), (4, 16, True), (4, 3, False)]
-"""Heads, the size of each, and whether positions turn them."""
+SIZES = [(1, 5, False), (2, 1, False), (3, 4, True), (4, 16, True), (4, 3, False), (2, 32, True), (1, 64, False)]
+"""Heads, the size of each, and whether positions turn them. In bf16, heads of 32 and 64 columns go a way of their own."""
+WAYS = [(torch.float32, 4), (torch.bfloat16, 4), (torch.bfloat16, 32)]
+"""A type and a size of head for each way."""
+LONG_REACHES = [Reach(), Reach(causal=True), Reach(half_window=16), Reach(half_window=45, causal=True)]
 GROUPS = {"one block": ALL_TOGETHER, "blocks by length": BY_LENGTH}
 
 
@@ -48,6 +51,7 @@ def exact_values_and_gradient(rows: Tensor, packed: Packed, reach: Reach, wanted
 
 
 def assert_near(given: Tensor, exact: Tensor) -> None:
+    assert given.isfinite().all()
     if given.dtype == torch.float32:
         torch.testing.assert_close(given.double(), exact, atol=1e-5, rtol=0)
     else:
@@ -81,12 +85,14 @@ def test_values_and_gradients_are_those_of_dense_attention(
         assert_near(gradient[:, number], exact_gradient[:, number])
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("reach", [Reach(), Reach(causal=True), Reach(half_window=16)], ids=str)
-def test_long_sequences_take_several_tiles_and_threads_as_they_are(dtype: torch.dtype, reach: Reach) -> None:
-    packed = made_packed(2, 8, lengths=[300, 131, 7], groups=[[0, 1, 2]], rotated=True)
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
+@pytest.mark.parametrize("reach", LONG_REACHES, ids=str)
+def test_long_sequences_take_several_tiles_and_threads_as_they_are(
+    dtype: torch.dtype, head_size: int, reach: Reach
+) -> None:
+    packed = made_packed(2, head_size, lengths=[300, 131, 7, 32, 33], groups=[[0, 1, 2], [3, 4]], rotated=True)
     rows = packed.rows.to(dtype)
-    wanted = random(len(rows), 2, 8, seed=9).to(dtype)
+    wanted = random(len(rows), 2, head_size, seed=9).to(dtype)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -99,16 +105,16 @@ def test_long_sequences_take_several_tiles_and_threads_as_they_are(dtype: torch.
 
 
 @pytest.mark.usefixtures("parts")
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
 @pytest.mark.parametrize("reach", REACHES, ids=str)
-@pytest.mark.parametrize("garbage", [torch.nan, torch.inf, 3e38], ids=str)
+@pytest.mark.parametrize("garbage", [torch.nan, torch.inf], ids=str)
 def test_garbage_in_other_sequences_changes_nothing_to_the_bit(
-    dtype: torch.dtype, reach: Reach, garbage: float
+    dtype: torch.dtype, head_size: int, reach: Reach, garbage: float
 ) -> None:
-    packed = made_packed(2, 4, rotated=True)
-    rows, wanted = packed.rows.to(dtype), random(sum(LENGTHS), 2, 4, seed=9).to(dtype)
+    packed = made_packed(2, head_size, rotated=True)
+    rows, wanted = packed.rows.to(dtype), random(sum(LENGTHS), 2, head_size, seed=9).to(dtype)
     found, gradient = values_and_gradient(rows, packed, reach, wanted)
-    for place in packed.places:
+    for place in packed.places[::3]:
         spoilt, spoilt_wanted = torch.full_like(rows, garbage), torch.full_like(wanted, garbage)
         spoilt[place], spoilt_wanted[place] = rows[place], wanted[place]
         found_beside, gradient_beside = values_and_gradient(spoilt, packed, reach, spoilt_wanted)
@@ -117,33 +123,52 @@ def test_garbage_in_other_sequences_changes_nothing_to_the_bit(
 
 
 @pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
 @pytest.mark.parametrize("reach", REACHES[1:], ids=str)
-def test_a_key_out_of_reach_changes_nothing_to_the_bit(reach: Reach) -> None:
-    packed = made_packed(2, 4, lengths=[12], groups=[[0]])
-    found = packed.attend(packed.rows, reach)
+def test_a_key_out_of_reach_changes_nothing_to_the_bit(dtype: torch.dtype, head_size: int, reach: Reach) -> None:
+    packed = made_packed(2, head_size, lengths=[12], groups=[[0]])
+    rows = packed.rows.to(dtype)
+    found = packed.attend(rows, reach)
     for query in range(12):
-        spoilt = packed.rows.clone()
+        spoilt = rows.clone()
         out_of_reach = torch.tensor([
             (reach.causal and key > query) or (reach.half_window is not None and abs(key - query) > reach.half_window)
             for key in range(12)
         ])  # fmt: skip
-        # Another query may well find garbage, and its matrix product must not pass it on.
-        spoilt[out_of_reach, 1] = 1e30
-        spoilt[out_of_reach, 2] = 1e30
+        spoilt[out_of_reach, 1:] = 1e30
         assert torch.equal(packed.attend(spoilt, reach)[query], found[query])
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_scores_of_any_size_give_finite_weights(dtype: torch.dtype) -> None:
-    packed = made_packed(2, 4)
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
+def test_what_is_no_number_shows_where_it_is_read(dtype: torch.dtype, head_size: int) -> None:
+    packed = made_packed(2, head_size, lengths=[12], groups=[[0]])
+    rows = packed.rows.to(dtype)
+    found = packed.attend(rows, Reach(causal=True))
+    others = torch.arange(12) != 5
+    spoilt = rows.clone()
+    spoilt[5, 0] = torch.nan
+    given = packed.attend(spoilt, Reach(causal=True))
+    assert given[5].isnan().all()
+    assert torch.equal(given[others], found[others])
+    for part in (1, 2):
+        spoilt = rows.clone()
+        spoilt[5, part] = torch.nan
+        assert packed.attend(spoilt, Reach(causal=True))[5:].isnan().all()
+
+
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
+def test_scores_of_any_size_give_finite_weights(dtype: torch.dtype, head_size: int) -> None:
+    packed = made_packed(2, head_size)
     rows = packed.rows.clone()
     rows[:, :2] *= 300
-    found, gradient = values_and_gradient(rows.to(dtype), packed, Reach(), random(sum(LENGTHS), 2, 4).to(dtype))
+    rows = rows.to(dtype)
+    wanted = random(sum(LENGTHS), 2, head_size).to(dtype)
+    found, gradient = values_and_gradient(rows, packed, Reach(), wanted)
     assert found.isfinite().all()
     assert gradient.isfinite().all()
-    exact = dense_attention(rows.to(dtype).double(), packed, Reach())
-    if dtype == torch.float32:
-        torch.testing.assert_close(found.double(), exact, atol=1e-2, rtol=0)
+    # Almost every query sees one key alone, and the closest second ones decide little.
+    assert relative_error(found, dense_attention(rows.double(), packed, Reach())) < 0.05
 
 
 def test_tokens_in_no_order_of_their_sequences_and_gradients_of_a_sum_are_taken_as_they_lie() -> None:
@@ -158,18 +183,20 @@ def test_tokens_in_no_order_of_their_sequences_and_gradients_of_a_sum_are_taken_
     assert_near(turned.grad, exact_gradient)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_autocast_around_both_passes_changes_nothing(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = made_packed(2, 4, rotated=True)
-    rows, wanted = packed.rows.to(dtype), random(sum(LENGTHS), 2, 4, seed=9).to(dtype)
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
+def test_autocast_around_both_passes_changes_nothing(
+    dtype: torch.dtype, head_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = made_packed(2, head_size, rotated=True)
+    rows, wanted = packed.rows.to(dtype), random(sum(LENGTHS), 2, head_size, seed=9).to(dtype)
     expected = values_and_gradient(rows, packed, Reach(), wanted)
     real_call = attention.call
 
-    def checked_call(name: str, narrow: bool, *arguments: Any) -> None:
+    def checked_call(name: str, *arguments: Any) -> None:
         # A kernel trusts what it is told: a tensor of half the size would be read and written beyond its end.
-        scores = arguments[1:3] if name == "rearrange_heads" else arguments[:2]
-        assert all(tensor is None or tensor.dtype == dtype for tensor in scores)
-        real_call(name, narrow, *arguments)
+        trusted = {"rearrange_heads": slice(2, 4), "attention_softmax": slice(1, 3), "tiled_attention": slice(0, 3)}
+        assert all(tensor is None or tensor.dtype == dtype for tensor in arguments[trusted[name]])
+        real_call(name, *arguments)
 
     monkeypatch.setattr(attention, "call", checked_call)
     with torch.autocast("cpu", torch.bfloat16):
@@ -178,6 +205,7 @@ def test_autocast_around_both_passes_changes_nothing(dtype: torch.dtype, monkeyp
         assert torch.equal(one, other)
 
 
-def test_no_tokens_give_nothing() -> None:
-    packed = Packed(torch.empty(0, 3, 2, 4), [], [])
-    assert packed.attend(packed.rows, Reach()).shape == (0, 2, 4)
+@pytest.mark.parametrize(("dtype", "head_size"), WAYS, ids=str)
+def test_no_tokens_give_nothing(dtype: torch.dtype, head_size: int) -> None:
+    packed = Packed(torch.empty(0, 3, 2, head_size, dtype=dtype), [], [])
+    assert packed.attend(packed.rows, Reach()).shape == (0, 2, head_size)

@@ -1,37 +1,7 @@
 // Activations and their derivatives, one pass over memory each.
-#include "numbers.h"
+#include "activations.h"
 
 namespace {
-
-// x times the normal distribution's share below x, after Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
-struct Gelu {
-    static float bell(float x) { return exponential(-0.5f * x * x); }
-    static float below(float x, float bell) {
-        const float t = 1.0f / (1.0f + 0.23164190f * __builtin_fabsf(x));
-        const float sum = t * (0.127414796f + t * (-0.142248368f + t * (0.710706870f + t * (-0.726576013f + t * 0.530702714f))));
-        const float tail = sum * bell;
-        return x < 0.0f ? tail : 1.0f - tail;
-    }
-    static float value(float x) { return x * below(x, bell(x)); }
-    static float slope(float x) {
-        const float height = bell(x);
-        return below(x, height) + x * height * 0.39894228f;
-    }
-};
-
-struct GeluTanh {
-    static float share(float x) { return 1.0f / (1.0f + exponential(-1.5957691216f * x * (1.0f + 0.044715f * x * x))); }
-    static float value(float x) { return x * share(x); }
-    static float slope(float x) {
-        const float below = share(x);
-        return below + x * below * (1.0f - below) * (1.5957691216f * (1.0f + 0.134145f * x * x));
-    }
-};
-
-struct Relu {
-    static float value(float x) { return x > 0.0f ? x : x * 0.0f; }
-    static float slope(float x) { return x > 0.0f ? 1.0f : 0.0f; }
-};
 
 constexpr int64_t CHUNK = 4096;
 

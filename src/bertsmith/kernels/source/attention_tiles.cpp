@@ -71,10 +71,6 @@ inline __mmask16 inside(int64_t column, int64_t first, int64_t last) {
     return __mmask16(below_last & ~below_first);
 }
 
-inline __m512 widened(__m256i values) {
-    return (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16);
-}
-
 // Turns a head's columns, as positions want it: column i goes with column i + size / 2, and `sine` is negative in its
 // first half. Sizes are multiples of 32.
 void turn(const float* from, float* to, const float* cosine, const float* sine, float direction, int64_t size) {

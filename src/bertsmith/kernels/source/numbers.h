@@ -56,6 +56,8 @@ inline float exponential(float x) {
     return sum * scale;
 }
 
+inline float inverse(float x) { return 1.0f / x; }
+
 // What dropout draws from: a hash of the place of a number, so that the backward pass draws the same again and nothing
 // has to be kept. The mixer is Chris Wellons' "lowbias32".
 inline uint32_t mixed(uint32_t x) {

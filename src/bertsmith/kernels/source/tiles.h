@@ -50,6 +50,16 @@ inline __m512 exponential(__m512 x) {
     return _mm512_scalef_ps(sum, whole);
 }
 
+// 1 / x to the last place or so; 0 where x is beyond all numbers.
+inline __m512 inverse(__m512 x) {
+    const __m512 first = _mm512_rcp14_ps(x);
+    return first * (2.0f - x * first);
+}
+
+inline __m512 widened(__m256i values) { return (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16); }
+
+inline __m512 widened_at(const bf16* values) { return widened(_mm256_loadu_si256((const __m256i*)values)); }
+
 inline __m256i narrowed(__m512 values) { return (__m256i)_mm512_cvtneps_pbh(values); }
 
 // Two rows of bf16, number by number side by side: the way in which products want their right operand.
