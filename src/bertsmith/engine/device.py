@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 
 from bertsmith.foundation.errors import InputError, unknown_name
+from bertsmith.kernels.library import kernels
 
 Precision = Literal["fp32", "bf16"]
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -29,6 +30,14 @@ class Device:
         kind = torch.device(self.name).type
         with torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
             yield
+
+
+def notes_on_kernels(device: Device) -> list[str]:
+    """What a run on this device misses, where the kernels for a CPU could not be made."""
+    why_not = kernels().why_not
+    if torch.device(device.name).type != "cpu" or not why_not:
+        return []
+    return [f"note: without the kernels for this processor, steps take about twice as long: {why_not}"]
 
 
 def choose_device(name: str = "auto", precision: str = "auto") -> Device:

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-RowGradient = tuple[Int[Tensor, " tokens"], Float[Tensor, "tokens width"]]
-"""Tokens that were looked up, repeated ones too, and the gradient of what was found for each."""
+RowGradient = tuple[Int[Tensor, " _"], Float[Tensor, "_ _"]]
+"""Tokens that were looked up, repeated ones too, and the gradient of what was found for each, ``[tokens, width]``."""
 
 
 class TokenEmbedding(nn.Embedding):

@@ -10,7 +10,7 @@ import torch
 
 from bertsmith.batches.loader import Prefetcher
 from bertsmith.checkpoints.checkpoint import CheckpointStore
-from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file, write_json
@@ -116,7 +116,7 @@ def _train(
     notify: Notify,
 ) -> Run:
     batches = given.batches(config)
-    for note in (*given.data.notes, *given.examples.notes, *batches.notes):
+    for note in (*given.data.notes, *given.examples.notes, *batches.notes, *notes_on_kernels(device)):
         notify(note)
     loop_config = _loop_config(config, given)
     run.write(run.record() | _facts(given, batches, device, loop_config))

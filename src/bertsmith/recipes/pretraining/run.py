@@ -12,7 +12,7 @@ from bertsmith.batches.loader import Prefetcher
 from bertsmith.batches.sequence_format import SequenceFormat
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.corpus.corpus import Corpus
-from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.errors import InputError
@@ -98,8 +98,8 @@ def _train(
 ) -> Run:
     run.write(run.record() | {"precision": device.precision})
     corpus, tokenizer = corpus_of_run(config, run, notify)
-    for warning in corpus.warnings:
-        notify(f"note: {warning}")
+    for note in (*(f"note: {warning}" for warning in corpus.warnings), *notes_on_kernels(device)):
+        notify(note)
     run.write(run.record() | versions() | _facts(corpus, tokenizer))
     with stop_requests() as stop:
         pieces = _assemble(config, run, corpus, tokenizer, device, started_at, notify)
