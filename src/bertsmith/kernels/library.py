@@ -48,6 +48,7 @@ _SIGNATURES = {
     "tiled_gradient": (_POINTER,) * 2 + (_FLAG,) + (_POINTER,) * 2 + (_SIZE,) * 3,
     "vocabulary_sums": (_POINTER,) * 4 + (_SIZE,) * 3,
     "vocabulary_gradients": (_POINTER,) * 7 + (_SIZE,) * 3,
+    "sums_of_squares": (_POINTER, _SIZE, _SIZE, _POINTER),
     "exponential_sums": (_FLAG,) + (_POINTER,) * 3 + (_SIZE,) * 2,
     "exponential_gradients": (_FLAG,) + (_POINTER,) * 4 + (_SIZE,) * 2,
 }

@@ -1,5 +1,8 @@
 """One step of training: a function of the state and the batch."""
 
+# pyright: reportPrivateImportUsage=false
+# torch has no public name for its operations on lists of tensors.
+
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
@@ -11,6 +14,7 @@ from torch import Tensor
 from bertsmith.batches.batch import Batch
 from bertsmith.engine.device import Device
 from bertsmith.foundation.random_streams import derived_seed
+from bertsmith.kernels.norms import total_norm
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import LossReport, Objective, add_counts
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
@@ -96,28 +100,42 @@ def train_step(
             parts.append(report.detached())
     gradient_norm, updated = 0.0, False
     if parts:
-        gradient_norm = _clip(state, clip_norm)
-        updated = math.isfinite(gradient_norm)
-    if updated:
         for group in state.optimizer.param_groups:
             group["lr"] = learning_rate * group.get(RATE_RATIO, 1.0)
-        state.optimizer.step()
+        gradient_norm = _update(state, clip_norm)
+        updated = math.isfinite(gradient_norm)
     state.optimizer.zero_grad(set_to_none=True)
     state.step += 1
     state.tokens += sum(batch.packed.num_tokens for batch in micro_batches)
     return StepReport(tuple(parts), gradient_norm, updated)
 
 
-def _clip(state: TrainState, most: float) -> float:
-    """Make the gradients together no longer than `most`; gives how long they were."""
+def _update(state: TrainState, longest: float) -> float:
+    """Move the weights by gradients that are together no longer than `longest`; gives how long they were. Where that is
+    no finite number, the weights stay."""
     state.rows.add_to_gradient()
-    weights = [weight for weight in state.model.parameters() if weight.grad is not None]
-    gradients = [weight.grad for weight in weights if weight.grad is not None]
-    norm = torch.nn.utils.get_total_norm(gradients)
-    # On a GPU, asking whether would wait for all that was queued.
-    if not norm.is_cpu or norm > most:
-        torch.nn.utils.clip_grads_with_norm_(weights, most, norm)
-    return float(norm)
+    gradients = [weight.grad for weight in state.model.parameters() if weight.grad is not None]
+    norm = float(total_norm(gradients))
+    if math.isfinite(norm):
+        # As torch clips.
+        share = longest / (norm + 1e-6)
+        if share < 1.0:
+            _take_scaled_step(state.optimizer, gradients, share)
+        else:
+            state.optimizer.step()
+    return norm
+
+
+def _take_scaled_step(optimizer: torch.optim.Optimizer, gradients: list[Tensor], share: float) -> None:
+    if isinstance(optimizer, torch.optim.AdamW) and gradients[0].dtype == torch.float32:
+        # The fused update divides by a scale on its way, which saves a pass over all gradients.
+        scale = gradients[0].new_tensor(1.0 / share)
+        vars(optimizer).update(grad_scale=scale, found_inf=torch.zeros_like(scale))
+        optimizer.step()
+        del vars(optimizer)["grad_scale"], vars(optimizer)["found_inf"]
+    else:
+        torch._foreach_mul_(gradients, share)
+        optimizer.step()
 
 
 @contextlib.contextmanager

@@ -150,7 +150,7 @@ def test_long_gradients_are_scaled_to_the_norm_and_short_ones_are_left() -> None
         def note(optimizer: torch.optim.Optimizer, *rest: object, kept: TrainState = training) -> None:
             norms.append(float(torch.cat([weight.grad.flatten() for weight in kept.model.parameters()]).norm()))
 
-        training.optimizer.register_step_pre_hook(note)
+        training.optimizer.register_step_post_hook(note)
         report = made.step(training, made.loader().micro_batches(0), clip_norm=clip_norm)
         norms.append(report.gradient_norm)
     unclipped, told, clipped, told_again = norms
