@@ -70,6 +70,8 @@ def attend(
         cosine: by how much queries and keys are turned, and `sine`; None where positions are no rotations.
         sine: negative in the first half of a head's columns.
     """
+    if not blocks:
+        return query_key_value[:, 0]
     seed = drawn_seed() if dropout else 0
     if query_key_value.dtype == torch.bfloat16 and query_key_value.shape[-1] % _TILE == 0 and multiplies():
         starts, lengths = (torch.cat([getattr(block, name) for block in blocks]) for name in ("starts", "lengths"))
@@ -150,6 +152,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
+    @torch.autocast("cpu", enabled=False)
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         run: _Run = ctx.run
         (query_key_value,) = ctx.saved_tensors

@@ -25,7 +25,7 @@ _FLAGS = (
     # with them, its ends become constants that are no normal numbers, and everything that meets them is slow.
     "-fno-math-errno", "-fno-trapping-math", "-fno-thread-jumps", "-shared", "-fPIC",
 )  # fmt: skip
-_COMPILE_SECONDS = 120
+_COMPILE_SECONDS, _ANSWER_SECONDS = 120, 10
 
 _POINTER, _SIZE, _REAL, _FLAG, _SEED = (
     ctypes.c_void_p,
@@ -69,13 +69,15 @@ def kernels() -> Kernels:
         return Kernels(None, f"{SWITCH} is off")
     if sys.platform != "linux":
         return Kernels(None, f"they are made for Linux, and this is {platform.system()}")
-    compiler = _compiler()
-    if compiler is None:
-        return Kernels(None, "there is no GNU C++ compiler (Debian and Ubuntu: apt install g++)")
+    compiler: str | None = None
     try:
+        compiler = _compiler()
+        if compiler is None:
+            return Kernels(None, "there is no GNU C++ compiler (Debian and Ubuntu: apt install g++)")
         return Kernels(_loaded(_compiled(compiler)))
-    except (OSError, subprocess.SubprocessError) as error:
-        return Kernels(None, f"they could not be compiled with {compiler} ({_last_line(error)})")
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        named = "" if compiler is None else f" with {compiler}"
+        return Kernels(None, f"they could not be compiled{named} ({_last_line(error)})")
 
 
 def usable(values: Tensor) -> bool:
@@ -102,8 +104,9 @@ def _compiler() -> str | None:
     for name in [named] if named else ["g++", "c++"]:
         found = shutil.which(name)
         if found is not None:
-            shown = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-            if "Free Software Foundation" in shown:
+            asked = [found, "--version"]
+            shown = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_ANSWER_SECONDS)
+            if "Free Software Foundation" in shown.stdout:
                 return found
     return None
 
@@ -151,5 +154,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
 
 
 def _last_line(error: Exception) -> str:
-    text = getattr(error, "stderr", None) or str(error)
+    said = getattr(error, "stderr", None) or str(error)
+    # What a compiler said before its time was over comes undecoded.
+    text = said.decode(errors="replace") if isinstance(said, bytes) else said
     return text.strip().splitlines()[-1] if text.strip() else type(error).__name__

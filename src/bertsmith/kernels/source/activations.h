@@ -31,16 +31,21 @@ struct Gelu {
 };
 
 struct GeluTanh {
+    // Beyond it, all of a number is left or nothing, to the last place.
+    static constexpr float FAR = 12.0f;
+
     template <class V>
     static V share(V x) {
         return inverse(exponential(x * (x * x * 0.044715f + 1.0f) * -1.5957691216f) + 1.0f);
     }
     template <class V>
     static V value(V x) {
-        return x * share(x);
+        return x < -FAR ? V{} : x * share(x);
     }
     template <class V>
     static V slope(V x) {
+        x = x < -FAR ? V{} - FAR : x;
+        x = x > FAR ? V{} + FAR : x;
         const V below = share(x);
         return below + x * below * (1.0f - below) * (x * x * 0.134145f + 1.0f) * 1.5957691216f;
     }
@@ -49,10 +54,10 @@ struct GeluTanh {
 struct Relu {
     template <class V>
     static V value(V x) {
-        return x > 0.0f ? x : x * 0.0f;
+        return x < 0.0f ? V{} : x;
     }
     template <class V>
     static V slope(V x) {
-        return x > 0.0f ? x * 0.0f + 1.0f : x * 0.0f;
+        return x > 0.0f ? V{} + 1.0f : V{};
     }
 };
