@@ -1,5 +1,7 @@
 """Linear layers and feed-forwards in bf16 on a CPU that multiplies tiles; elsewhere torch's own."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -13,8 +15,29 @@ _TILE = 32
 _NO_ACTIVATION = -1
 
 
+class _Held:
+    """Whether weights stay as they are until somebody says otherwise, and how often that has changed."""
+
+    now = False
+    changes = 0
+
+
+@contextlib.contextmanager
+def weights_held() -> Iterator[None]:
+    """Inside the block no weight changes, so that what is made of one for the products serves all its uses.
+
+    Outside, a weight is prepared anew whenever a gradient may be wanted: an optimizer's fused update leaves no trace on
+    it, not even in its version.
+    """
+    _Held.now, _Held.changes = True, _Held.changes + 1
+    try:
+        yield
+    finally:
+        _Held.now, _Held.changes = False, _Held.changes + 1
+
+
 class Linear(nn.Linear):
-    """A linear layer that keeps its weight as the kernels want it, until the weight changes."""
+    """A linear layer that keeps its weight as the kernels want it, for as long as the weight is known not to change."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias=bias)
@@ -28,6 +51,9 @@ class Linear(nn.Linear):
     def packed(self) -> "_Packed":
         """The weight in bf16, as the right operand of both products."""
         backward = torch.is_grad_enabled()
+        if backward and not _Held.now:
+            self._packed = None
+            return _Packed(self.weight.detach(), backward)
         if self._packed is None or not self._packed.serves(self.weight, backward):
             self._packed = _Packed(self.weight.detach(), backward)
         return self._packed
@@ -67,7 +93,7 @@ class _Packed:
     """A weight in bf16 as the right operand of the forward and, where asked for, of the backward product."""
 
     def __init__(self, weight: Tensor, backward: bool) -> None:
-        self._identity = (weight.data_ptr(), weight._version)
+        self._identity = (weight.data_ptr(), weight._version, _Held.changes)
         words = weight.numel() // 2
         self.by_in = torch.empty(words, dtype=torch.int32)
         self.by_out = torch.empty(words, dtype=torch.int32) if backward else None
@@ -75,7 +101,8 @@ class _Packed:
 
     def serves(self, weight: Tensor, backward: bool) -> bool:
         """Whether it is of the weight as that is now."""
-        return self._identity == (weight.data_ptr(), weight._version) and (self.by_out is not None or not backward)
+        identity = (weight.data_ptr(), weight._version, _Held.changes)
+        return self._identity == identity and (self.by_out is not None or not backward)
 
 
 def _product(
@@ -120,8 +147,8 @@ class _Linear(torch.autograd.Function):
         of_values = None
         if ctx.needs_input_grad[0]:
             of_values = _product(wanted, ctx.packed.by_out, narrow.shape[1]).to(ctx.kind)
-        of_weight, of_bias = _gradients(wanted, narrow, bias) if ctx.needs_input_grad[1] else (None, None)
-        return of_values, of_weight, of_bias, None
+        of_layer = _gradients(wanted, narrow, bias) if any(ctx.needs_input_grad[1:3]) else (None, None)
+        return of_values, *of_layer, None
 
 
 class _FeedForward(torch.autograd.Function):
@@ -149,9 +176,12 @@ class _FeedForward(torch.autograd.Function):
         narrow, before, up_bias, down_bias = ctx.saved_tensors
         up, down = ctx.packed
         wanted = gradients[0].contiguous()
-        of_down = _gradients(wanted, before, down_bias, ctx.activation) if ctx.needs_input_grad[3] else (None, None)
+        of_up, of_down = (None, None), (None, None)
+        if any(ctx.needs_input_grad[3:5]):
+            of_down = _gradients(wanted, before, down_bias, ctx.activation)
         of_before = _product(wanted, down.by_out, before.shape[1], kind=ctx.activation, slopes_at=before)
-        of_up = _gradients(of_before, narrow, up_bias) if ctx.needs_input_grad[1] else (None, None)
+        if any(ctx.needs_input_grad[1:3]):
+            of_up = _gradients(of_before, narrow, up_bias)
         of_hidden = None
         if ctx.needs_input_grad[0]:
             of_hidden = _product(of_before, up.by_out, narrow.shape[1]).to(ctx.kind)

@@ -14,6 +14,7 @@ from torch import Tensor
 from bertsmith.batches.batch import Batch
 from bertsmith.engine.device import Device
 from bertsmith.foundation.random_streams import derived_seed
+from bertsmith.kernels.linear import weights_held
 from bertsmith.kernels.norms import total_norm
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import LossReport, Objective, add_counts
@@ -92,12 +93,13 @@ def train_step(
     counts = add_counts(objective.counts(batch) for batch in micro_batches)
     parts: list[LossReport] = []
     if any(counts.values()):
-        for number, batch in enumerate(micro_batches):
-            with _dropout_seed(derived_seed(seed, "dropout", state.step, number), device):
-                with device.matrix_precision():
-                    report = objective.report(state.model, batch.to(device.name), with_hits=False)
-                report.loss(counts).backward()
-            parts.append(report.detached())
+        with weights_held():
+            for number, batch in enumerate(micro_batches):
+                with _dropout_seed(derived_seed(seed, "dropout", state.step, number), device):
+                    with device.matrix_precision():
+                        report = objective.report(state.model, batch.to(device.name), with_hits=False)
+                    report.loss(counts).backward()
+                parts.append(report.detached())
     gradient_norm, updated = 0.0, False
     if parts:
         for group in state.optimizer.param_groups:

@@ -128,6 +128,16 @@ def test_what_is_no_number_stays_so_and_leaves_its_neighbours_alone(kind: str, d
 
 
 @pytest.mark.usefixtures("compiled")
+def test_bf16_is_rounded_to_the_nearest_and_between_two_to_the_even_one() -> None:
+    values, gate = random(100, 1000).abs().bfloat16(), random(100, 1000, seed=1).bfloat16()
+    products = values.float() * gate.float()
+    expected = products.bfloat16()
+    halfway = (products - expected.float()).abs() * 2 == (products - products.nextafter(products)).abs() * 2**16
+    assert torch.equal(activate_gated(torch.cat([values, gate], 1), "relu"), expected)
+    assert halfway.sum() > 100
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_numbers_below_the_normal_ones_are_not_lost(dtype: torch.dtype) -> None:
     smallest = torch.finfo(dtype).tiny

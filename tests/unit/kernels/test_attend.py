@@ -15,7 +15,7 @@ from bertsmith.model.attention_reach import Reach
 pytestmark = pytest.mark.usefixtures("compiled")
 
 SIZES = [(1, 5, False), (2, 1, False), (3, 4, True), (4, 16, True), (4, 3, False), (2, 32, True), (1, 64, False)]
-"""Heads, the size of each, and whether positions turn them. In bf16, heads of 32 and 64 columns go a way of their own."""
+"""Heads, the size of each, and whether positions turn them. In bf16, heads of 32 or 64 go a way of their own."""
 WAYS = [(torch.float32, 4), (torch.bfloat16, 4), (torch.bfloat16, 32)]
 """A type and a size of head for each way."""
 LONG_REACHES = [Reach(), Reach(causal=True), Reach(half_window=16), Reach(half_window=45, causal=True)]

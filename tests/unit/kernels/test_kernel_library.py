@@ -1,5 +1,6 @@
 """The library: compiled where it can be, done without where it cannot."""
 
+import platform
 import re
 import subprocess
 import sys
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from exact_results import relative_error
+from dense_attention import REACHES, dense_attention, made_packed
+from exact_results import assert_rounded, relative_error, within_one
 from kernel_models import KINDS, loss_and_gradients, packed_tokens, varied_model
 from stand_in_compilers import forget_kernels, stand_in
 from torch import Tensor
@@ -47,14 +49,28 @@ def test_wherever_there_is_a_gnu_compiler_there_are_kernels(monkeypatch: pytest.
     assert kernels().library is not None
 
 
-def test_the_sources_become_one_file_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "flags", [(), ("-mno-amx-tile", "-mno-amx-bf16"), ("-march=x86-64",)], ids=["this one", "without AMX", "any x86-64"]
+)
+def test_the_sources_become_one_file_that_is_right_on_lesser_processors_too(
+    flags: tuple[str, ...], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs_gnu_compiler()
-    monkeypatch.setattr(library, "_FLAGS", [flag.replace("-O3", "-O1") for flag in library._FLAGS])
+    if flags and platform.machine() != "x86_64":
+        pytest.skip(f"a processor of kind {platform.machine()} cannot run what is made for x86-64")
+    quickly_made = [flag.replace("-O3", "-O0") for flag in library._FLAGS]
+    monkeypatch.setattr(library, "_FLAGS", [*quickly_made, *flags])
     assert kernels().why_not == ""
     (kept,) = cache.iterdir()
     assert kept.suffix == ".so"
-    assert usable(torch.zeros(1))
-    torch.testing.assert_close(activate(torch.ones(1, 3), "gelu"), torch.full((1, 3), 0.8413447))
+    values = within_one(3, 50)
+    assert_rounded(activate(values, "gelu"), torch.nn.functional.gelu(values.double()))
+    packed = made_packed(2, 32, rotated=True)
+    rows = packed.rows.bfloat16()
+    for reach in REACHES:
+        assert relative_error(packed.attend(rows, reach), dense_attention(rows.double(), packed, reach)) < 2e-2
+    for precision in ("fp32", "bf16"):
+        assert all(result.isfinite().all() for result in results("bert", precision))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -88,6 +88,7 @@ def test_sums_over_rows_are_near_with_other_threads_and_equal_with_as_many(dtype
         of_exponentials = torch.zeros(96)
         add_exponential_sums(random(301, 96).to(dtype), torch.ones(301), of_exponentials)
         assert norm.weight.grad is not None
+        assert norm.bias.grad is not None
         return [norm.weight.grad, norm.bias.grad, of_exponentials]
 
     alone = with_threads(1, sums)
@@ -96,4 +97,3 @@ def test_sums_over_rows_are_near_with_other_threads_and_equal_with_as_many(dtype
         for one, other, again in zip(alone, given, with_threads(threads, sums), strict=True):
             torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-5)
             assert torch.equal(other, again)
-    assert not torch.equal(alone[2], with_threads(2, sums)[2])

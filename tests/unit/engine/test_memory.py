@@ -1,0 +1,35 @@
+"""Memory that is freed is there for what follows."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+_SCRIPT = """
+import resource, torch
+from bertsmith.engine.memory import keep_freed_memory
+if {keeps}:
+    keep_freed_memory()
+def use():
+    for _ in range(8):
+        torch.ones(1 << 23)
+use()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+use()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def _faults(*, keeps: bool) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT.format(keeps=keeps)], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc is told")
+def test_memory_that_is_kept_is_not_faulted_in_anew() -> None:
+    pages = 8 * (4 << 23) // resource.getpagesize()
+    assert _faults(keeps=False) > pages / 20, "blocks of 32 MiB go back to the system by default, whatever its pages"
+    assert _faults(keeps=True) < 100
