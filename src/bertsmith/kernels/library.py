@@ -74,7 +74,13 @@ def kernels() -> Kernels:
         compiler = _compiler()
         if compiler is None:
             return Kernels(None, "there is no GNU C++ compiler (Debian and Ubuntu: apt install g++)")
-        return Kernels(_loaded(_compiled(compiler)))
+        path = _compiled(compiler)
+        try:
+            return Kernels(_loaded(path))
+        except OSError:
+            # What was kept is damaged: a full disk may have cut it.
+            path.unlink(missing_ok=True)
+            return Kernels(_loaded(_compiled(compiler)))
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         named = "" if compiler is None else f" with {compiler}"
         return Kernels(None, f"they could not be compiled{named} ({_last_line(error)})")
@@ -85,7 +91,6 @@ def usable(values: Tensor) -> bool:
     return values.is_cpu and values.dtype in (torch.bfloat16, torch.float32) and kernels().library is not None
 
 
-@functools.cache
 def multiplies() -> bool:
     """Whether kernels that multiply matrices in bf16 are there: the processor has AMX, or AVX-512 for bf16."""
     library = kernels().library

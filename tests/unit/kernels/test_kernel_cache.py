@@ -62,6 +62,14 @@ def test_another_source_gives_another_file(
     assert num_calls(compiler) == 2
 
 
+def test_a_damaged_file_is_made_anew(compiler: Path, cache: Path) -> None:
+    kept = library._compiled(str(compiler))
+    kept.write_bytes(b"\x7fELF and no more, for the disk was full")
+    assert load() == kept
+    assert set(cache.iterdir()) == {kept}
+    assert num_calls(compiler) == 2
+
+
 def test_another_flag_gives_another_file(compiler: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load()
     monkeypatch.setattr(library, "_FLAGS", (*library._FLAGS, "-DCHANGED"))

@@ -3,6 +3,9 @@
 
 #include "numbers.h"
 
+// Beyond it, GELU leaves all of a number or nothing, to the last place.
+constexpr float FAR = 12.0f;
+
 // x times the normal distribution's share below x, after Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
 struct Gelu {
     template <class V>
@@ -25,15 +28,14 @@ struct Gelu {
     }
     template <class V>
     static V slope(V x) {
+        x = x < -FAR ? V{} - FAR : x;
+        x = x > FAR ? V{} + FAR : x;
         const V height = bell(x);
         return below(x, height) + x * height * 0.39894228f;
     }
 };
 
 struct GeluTanh {
-    // Beyond it, all of a number is left or nothing, to the last place.
-    static constexpr float FAR = 12.0f;
-
     template <class V>
     static V share(V x) {
         return inverse(exponential(x * (x * x * 0.044715f + 1.0f) * -1.5957691216f) + 1.0f);

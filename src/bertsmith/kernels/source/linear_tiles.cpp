@@ -14,6 +14,9 @@ constexpr int64_t RIGHT_BYTES = 5 << 18;
 // Of a left operand, at most this much is gone through with one panel of a larger right one.
 constexpr int64_t LEFT_BYTES = 1 << 20;
 
+// Rows wider than this are multiplied a part at a time.
+constexpr int64_t WIDE = 2048;
+
 // Where a product goes, and what is done to it on the way.
 struct End {
     const float* bias;  // of the output's columns, or null
@@ -80,23 +83,72 @@ void each_tile(int64_t rows, int64_t columns, int64_t inner, Each each) {
     }
 }
 
-void multiply(const bf16* left, const uint32_t* panels, const End& end, int64_t rows, int64_t columns, int64_t inner) {
+// A product's left operand, whose last rows are filled up with zeros.
+struct Left {
+    const bf16* values;
+    int64_t rows, inner;
+    Buffer<bf16> last;
+
+    Left(const bf16* values, int64_t rows, int64_t inner)
+        : values(values), rows(rows), inner(inner), last(rows % TILE ? TILE * inner : 0) {
+        const int64_t count = rows % TILE;
+        if (!count) return;
+        std::memcpy((void*)last.get(), (const void*)(values + (rows - count) * inner), count * inner * sizeof(bf16));
+        std::memset((void*)(last + count * inner), 0, (TILE - count) * inner * sizeof(bf16));
+    }
+    const bf16* block(int64_t row) const { return row + TILE > rows ? last.get() : values + row * inner; }
+    int64_t count(int64_t row) const { return row + TILE > rows ? rows - row : TILE; }
+};
+
+// The product of a wide left operand with a right one that no cache holds: a part of the inner width at a time, for some
+// rows and columns whose sums wait in the second cache.
+void multiply_in_parts(const Left& left, const uint32_t* panels, const End& end, int64_t columns) {
+    constexpr int64_t PANELS = 4, ROWS = 256, INNER = 1024;
+    const int64_t rows = left.rows, inner = left.inner, all = columns / TILE;
+#pragma omp parallel
+    {
+        const TileScope scope;
+        Buffer<float> sums(PANELS * ROWS * TILE);
+#pragma omp for schedule(static)
+        for (int64_t first = 0; first < all; first += PANELS)
+            for (int64_t start = 0; start < rows; start += ROWS) {
+                const int64_t stop = start + ROWS < rows ? start + ROWS : rows;
+                const int64_t after = first + PANELS < all ? first + PANELS : all;
+                for (int64_t part = 0; part < inner; part += INNER) {
+                    const int64_t steps = (inner - part < INNER ? inner - part : INNER) / 32;
+                    for (int64_t panel = first; panel < after; panel++) {
+                        const uint32_t* right = panels + (panel * inner + part) / 2 * TILE;
+                        for (int64_t row = start; row < stop; row += TILE) {
+                            float* sum = sums + ((panel - first) * ROWS + row - start) * TILE;
+                            if (part)
+                                tile_product<true>(sum, TILE, left.block(row) + part, inner, right, TILE, steps);
+                            else
+                                tile_product<false>(sum, TILE, left.block(row), inner, right, TILE, steps);
+                        }
+                    }
+                }
+                for (int64_t panel = first; panel < after; panel++)
+                    for (int64_t row = start; row < stop; row += TILE)
+                        finish(sums + ((panel - first) * ROWS + row - start) * TILE, end, row, left.count(row),
+                               panel * TILE, columns);
+            }
+    }
+}
+
+void multiply(const bf16* values, const uint32_t* panels, const End& end, int64_t rows, int64_t columns,
+              int64_t inner) {
+    const Left left(values, rows, inner);
+    if (inner > WIDE && columns * inner * int64_t(sizeof(bf16)) > RIGHT_BYTES)
+        return multiply_in_parts(left, panels, end, columns);
 #pragma omp parallel
     {
         const TileScope scope;
         Buffer<float> product(TILE * TILE);
-        Buffer<bf16> last(TILE * inner);
         each_tile(rows, columns, inner, [&](int64_t row, int64_t panel) {
-            const bf16* block = left + row * inner;
-            const int64_t count = rows - row < TILE ? rows - row : TILE;
-            if (count < TILE) {
-                std::memcpy((void*)last.get(), (const void*)block, count * inner * sizeof(bf16));
-                std::memset((void*)(last + count * inner), 0, (TILE - count) * inner * sizeof(bf16));
-                block = last;
-            }
-            fetch(end, row, count, panel * TILE, columns);
-            tile_product<false>(product, TILE, block, inner, panels + panel * inner / 2 * TILE, TILE, inner / 32);
-            finish(product, end, row, count, panel * TILE, columns);
+            fetch(end, row, left.count(row), panel * TILE, columns);
+            tile_product<false>(product, TILE, left.block(row), inner, panels + panel * inner / 2 * TILE, TILE,
+                                inner / 32);
+            finish(product, end, row, left.count(row), panel * TILE, columns);
         });
     }
 }
