@@ -43,7 +43,7 @@ class Linear(nn.Linear):
         super().__init__(in_features, out_features, bias=bias)
         self._packed: _Packed | None = None
 
-    def forward(self, input: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
+    def forward(self, input: Float[Tensor, "*rows in"]) -> Float[Tensor, "*rows out"]:
         if not _takes(input, self):
             return super().forward(input)
         return _Linear.apply(input, self.weight, self.bias, self.packed())  # pyright: ignore[reportReturnType]
@@ -60,8 +60,8 @@ class Linear(nn.Linear):
 
 
 def feed_forward(
-    hidden: Float[Tensor, "rows hidden"], up: Linear, down: Linear, kind: str
-) -> Float[Tensor, "rows hidden"]:
+    hidden: Float[Tensor, "*rows hidden"], up: Linear, down: Linear, kind: str
+) -> Float[Tensor, "*rows hidden"]:
     """Two linear layers with an activation between them, of which nothing but what is activated is kept.
 
     Args:

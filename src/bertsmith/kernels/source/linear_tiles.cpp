@@ -14,6 +14,8 @@ constexpr int64_t RIGHT_BYTES = 5 << 18;
 // Of a left operand, at most this much is gone through with one panel of a larger right one.
 constexpr int64_t LEFT_BYTES = 1 << 20;
 
+// Gradients larger than this are written past the caches.
+constexpr int64_t STREAMED_BYTES = 1 << 22;
 // Rows wider than this are multiplied a part at a time.
 constexpr int64_t WIDE = 2048;
 
@@ -203,6 +205,8 @@ void gradient(const bf16* grad_out, const bf16* in, int kind, float* grad_weight
     Buffer<uint32_t> left(out_width * pairs);  // [out, rows / 2]: a pair of rows a word
     Buffer<uint32_t> right(in_width * pairs);  // panels [in / 32][rows / 2][32]
     Buffer<float> sums(pairs / 16 * out_width);  // of grad_out's columns, 32 rows at a time
+    // What no cache holds is written past the caches, without reading what stood there.
+    const bool streams = out_width * in_width * int64_t(sizeof(float)) > STREAMED_BYTES;
 #pragma omp parallel
     {
         const TileScope scope;
@@ -234,11 +238,17 @@ void gradient(const bf16* grad_out, const bf16* in, int kind, float* grad_weight
             for (int64_t i = 0; i < pairs / 16; i++) sum = sum + _mm512_loadu_ps(sums + i * out_width + column);
             _mm512_storeu_ps(grad_bias + column, sum);
         }
+        Buffer<float> product(TILE * TILE);
         each_tile(out_width, in_width, padded, [&](int64_t row, int64_t panel) {
-            tile_product<false>(grad_weight + row * in_width + panel * TILE, in_width,
+            float* to = grad_weight + row * in_width + panel * TILE;
+            tile_product<false>(streams ? product.get() : to, streams ? TILE : in_width,
                                 (const bf16*)(left + row * pairs), padded, right + panel * pairs * TILE, TILE,
                                 padded / 32);
+            for (int64_t i = 0; i < (streams ? TILE : 0); i++)
+                for (int64_t j = 0; j < TILE; j += 16)
+                    _mm512_stream_ps(to + i * in_width + j, _mm512_loadu_ps(product + i * TILE + j));
         });
+        _mm_sfence();
     }
 }
 
