@@ -61,7 +61,7 @@ def downstream(model: Path, args: argparse.Namespace, out: Path) -> dict[str, An
 
 def main() -> None:
     """Measure the model as it is, adapted, and adapted with words of the domain."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("model", type=Path)
     for name in ("text", "held-out", "train", "test", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)

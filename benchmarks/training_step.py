@@ -164,7 +164,7 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write; or be a contestant."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("models", nargs="*", help=", ".join(WORK))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--contestant")
