@@ -3,7 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.run import finetune_run
 from made_tasks import made_encoder, made_rows, write_rows
 
 COUNTS = {"wet": 60, "dry": 40}
@@ -24,3 +28,10 @@ def config_of(work: Path, **more: Any) -> FinetuneConfig:
     """Six steps on what `fill_work` made, unless told otherwise."""
     values = {"train": str(work / "train.csv"), "model": str(work / "encoder"), **QUICK}
     return FinetuneConfig.parse(values | {"length": {"steps": 6}} | more, where="a test")
+
+
+def assert_refused(config: FinetuneConfig, out: Path, told: str) -> None:
+    """Hold that a fine-tuning is refused with a message that matches, and leaves nothing."""
+    with pytest.raises(InputError, match=told):
+        finetune_run(config, out)
+    assert not out.exists()

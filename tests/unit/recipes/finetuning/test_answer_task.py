@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import config_of
+from finetune_parts import assert_refused, config_of
 
 import bertsmith
 from bertsmith.examples.answering import AnswerExamples
@@ -99,9 +99,7 @@ def test_it_is_a_task_whose_scores_depend_on_whether_all_can_be_answered(tmp_pat
 def test_settings_that_would_do_nothing_are_refused(
     work: Path, tmp_path: Path, changes: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
-        finetune_run(_config(work, **changes), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(_config(work, **changes), tmp_path / "run", told)
 
 
 def test_questions_without_any_answer_are_refused(tmp_path: Path) -> None:
@@ -227,17 +225,21 @@ def test_a_file_without_answers_is_not_evaluated_as_one_that_has_none(work: Path
     path = write_squad(tmp_path / "test.json", document)
     with pytest.raises(InputError, match=r"holds the answers must be known.*test\.json.*id, question, context"):
         bertsmith.evaluate(run.model_folder, str(path), device="cpu")
-    with pytest.raises(InputError, match=r"one of the file's columns: id, question, context.*answers"):
-        finetune_run(_config(work, validation=str(path)), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(
+        _config(work, validation=str(path)),
+        tmp_path / "run",
+        r"one of the file's columns: id, question, context.*answers",
+    )
 
 
 def test_a_threshold_without_questions_to_use_it_on_is_refused(work: Path, tmp_path: Path) -> None:
     train = write_squad(tmp_path / "train.json", made_questions(20))
     settings = {"train": str(train), "answer": {"no_answer_threshold": 0.3}}
-    with pytest.raises(InputError, match=r"no_answer_threshold needs training questions without an answer.*each of"):
-        finetune_run(_config(work, **settings), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(
+        _config(work, **settings),
+        tmp_path / "run",
+        r"no_answer_threshold needs training questions without an answer.*each of",
+    )
     heads = TASK.heads(_read(tmp_path, MIXED), (), _config(work, **settings))["answering"]
     assert (heads.no_answer_threshold, heads.unanswerable) == (0.3, True)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import config_of
+from finetune_parts import assert_refused, config_of
 
 import bertsmith
 from bertsmith.examples.table_config import OptionNames, TableConfig
@@ -112,9 +112,7 @@ def test_a_row_that_cannot_be_used_is_refused_before_training(
 ) -> None:
     first, *others = _rows(5)
     path = write_rows(tmp_path / "train.csv", [first | changes, *others])
-    with pytest.raises(InputError, match=told):
-        finetune_run(_config(work, train=str(path)), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(_config(work, train=str(path)), tmp_path / "run", told)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +125,7 @@ def test_a_row_that_cannot_be_used_is_refused_before_training(
 def test_settings_that_would_do_nothing_are_refused(
     work: Path, tmp_path: Path, changes: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
-        finetune_run(_config(work, **changes), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(_config(work, **changes), tmp_path / "run", told)
 
 
 def test_labels_mean_the_same_in_a_part_of_the_rows(tmp_path: Path) -> None:

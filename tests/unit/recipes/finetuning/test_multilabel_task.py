@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finetune_parts import config_of
+from finetune_parts import assert_refused, config_of
 
 import bertsmith
 from bertsmith.examples.table_config import OptionNames, TableConfig
@@ -120,9 +120,9 @@ def test_balanced_weights_and_columns_of_0_and_1_train_too(work: Path, tmp_path:
 
 def test_a_label_only_in_validation_is_refused_before_training(work: Path, tmp_path: Path) -> None:
     held_out = write_rows(tmp_path / "held.csv", [*_rows(5), {"text": "a storm", "labels": "wett|cold"}])
-    with pytest.raises(InputError, match=r"“wett” in .*held\.csv, line 7.*Did you mean wet\?"):
-        finetune_run(_config(work, validation=str(held_out)), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(
+        _config(work, validation=str(held_out)), tmp_path / "run", r"“wett” in .*held\.csv, line 7.*Did you mean wet\?"
+    )
 
 
 def test_a_value_other_than_0_or_1_is_refused_before_training(work: Path, tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_a_value_other_than_0_or_1_is_refused_before_training(work: Path, tmp_pa
 
 
 def test_a_tuned_score_cannot_tell_the_best_validation(work: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="thresholds are tuned at the end alone"):
-        finetune_run(_config(work, training={"metric": "tuned_micro_f1"}), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert_refused(
+        _config(work, training={"metric": "tuned_micro_f1"}), tmp_path / "run", "thresholds are tuned at the end alone"
+    )
 
 
 def test_the_worst_errors_are_those_of_which_the_model_was_the_most_certain(tmp_path: Path) -> None:
