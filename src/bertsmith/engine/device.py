@@ -24,18 +24,22 @@ class Device:
     name: str
     precision: Precision
 
+    @property
+    def kind(self) -> str:
+        """``cpu``, ``cuda``, …"""
+        return torch.device(self.name).type
+
     @contextlib.contextmanager
     def matrix_precision(self) -> Iterator[None]:
         """Inside the block, matrix products run in this device's precision."""
-        kind = torch.device(self.name).type
-        with torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
+        with torch.autocast(self.kind, torch.bfloat16, enabled=self.precision == "bf16"):
             yield
 
 
 def notes_on_kernels(device: Device) -> list[str]:
     """What a run on this device misses, where the kernels for a CPU could not be made."""
-    why_not = kernels().why_not
-    if torch.device(device.name).type != "cpu" or not why_not:
+    # On a GPU they are not even looked for: that might compile them.
+    if device.kind != "cpu" or not (why_not := kernels().why_not):
         return []
     return [f"note: without the kernels for this processor, steps take about twice as long: {why_not}"]
 

@@ -15,9 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bertsmith.kernels.dropout import drawn_seed
-from bertsmith.kernels.library import call, multiplies
+from bertsmith.kernels.library import TILE, call, multiplies
 
-_TILE = 32
 _BLOCK_ELEMENTS = 1 << 19
 """Scores held at a time: 1 MiB in bf16, which the second cache of a core holds with what else a block needs."""
 
@@ -73,7 +72,7 @@ def attend(
     if not blocks:
         return query_key_value[:, 0]
     seed = drawn_seed() if dropout else 0
-    if query_key_value.dtype == torch.bfloat16 and query_key_value.shape[-1] % _TILE == 0 and multiplies():
+    if query_key_value.dtype == torch.bfloat16 and query_key_value.shape[-1] % TILE == 0 and multiplies():
         starts, lengths = (torch.cat([getattr(block, name) for block in blocks]) for name in ("starts", "lengths"))
         return _TiledAttention.apply(  # pyright: ignore[reportReturnType]
             query_key_value.contiguous(), starts, lengths, reach, dropout, seed, cosine, sine
@@ -100,9 +99,7 @@ class _TiledAttention(torch.autograd.Function):
         tokens, _, heads, head_size = query_key_value.shape
         context = query_key_value.new_empty(tokens, heads, head_size)
         logarithms = torch.empty(tokens, heads)
-        half_window = -1 if reach.half_window is None else reach.half_window
-        drawn = (reach.causal, half_window, head_size**-0.5, dropout, seed)
-        ctx.settings = (len(starts), heads, head_size, *drawn)
+        ctx.settings = (len(starts), heads, head_size, *_flags(reach), head_size**-0.5, dropout, seed)
         ctx.save_for_backward(query_key_value, logarithms, starts, lengths, cosine, sine)
         call(
             "tiled_attention", query_key_value, None, context, logarithms, starts, lengths, *ctx.settings, cosine, sine
@@ -180,6 +177,11 @@ class _Attention(torch.autograd.Function):
         return gradient, None, None, None, None, None, None
 
 
+def _flags(reach: Reach) -> tuple[bool, int]:
+    """As the kernels are told it: whether what follows is hidden, and half a window or -1."""
+    return reach.causal, -1 if reach.half_window is None else reach.half_window
+
+
 def _of(block: Tensor, places: slice) -> Tensor:
     """Some places of all heads, ``[sequences x heads, places, head_size]``: a view."""
     return block[:, :, places].flatten(0, 1)
@@ -255,9 +257,8 @@ class _Run:
         self, scores: Tensor, grads: Tensor | None, logarithms: Tensor, part: _Part, queries: slice, keys: slice
     ) -> None:
         """In place: scores to weights, or with `grads` also their gradients to those of the scores."""
-        half_window = -1 if self.reach.half_window is None else self.reach.half_window
         call(
             "attention_softmax", self.narrow, scores, grads, logarithms, len(part.starts), self.heads,
-            *scores.shape[1:], queries.start, keys.start, part.lengths, self.reach.causal, half_window,
+            *scores.shape[1:], queries.start, keys.start, part.lengths, *_flags(self.reach),
             self.head_size**-0.5, *self._drawn, part.first_row + queries.start * len(part.starts) * self.heads,
         )  # fmt: skip

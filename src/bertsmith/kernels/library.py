@@ -17,6 +17,8 @@ from torch import Tensor
 
 SWITCH = "BERTSMITH_KERNELS"
 """Environment variable: ``off`` leaves all to torch."""
+TILE = 32
+"""Of what the kernels that multiply matrices take, widths are multiples of this."""
 _SOURCES = Path(__file__).parent / "source"
 _FLAGS = (
     # Vectors as wide as the processor has them, and sums that are made of fused products.

@@ -9,9 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from bertsmith.kernels.activations import KINDS, activate
-from bertsmith.kernels.library import call, multiplies
+from bertsmith.kernels.library import TILE, call, multiplies
 
-_TILE = 32
 _NO_ACTIVATION = -1
 
 
@@ -83,8 +82,8 @@ def _takes(values: Tensor, layer: nn.Linear) -> bool:
         and torch.is_autocast_enabled("cpu")
         and torch.get_autocast_dtype("cpu") == torch.bfloat16
         and layer.weight.dtype == torch.float32
-        and layer.in_features % _TILE == 0
-        and layer.out_features % _TILE == 0
+        and layer.in_features % TILE == 0
+        and layer.out_features % TILE == 0
         and multiplies()
     )
 
@@ -93,7 +92,7 @@ class _Packed:
     """A weight in bf16 as the right operand of the forward and, where asked for, of the backward product."""
 
     def __init__(self, weight: Tensor, backward: bool) -> None:
-        self._identity = (weight.data_ptr(), weight._version, _Held.changes)
+        self._identity = _identity(weight)
         words = weight.numel() // 2
         self.by_in = torch.empty(words, dtype=torch.int32)
         self.by_out = torch.empty(words, dtype=torch.int32) if backward else None
@@ -101,8 +100,11 @@ class _Packed:
 
     def serves(self, weight: Tensor, backward: bool) -> bool:
         """Whether it is of the weight as that is now."""
-        identity = (weight.data_ptr(), weight._version, _Held.changes)
-        return self._identity == identity and (self.by_out is not None or not backward)
+        return self._identity == _identity(weight) and (self.by_out is not None or not backward)
+
+
+def _identity(weight: Tensor) -> tuple[int, int, int]:
+    return weight.data_ptr(), weight._version, _Held.changes
 
 
 def _product(

@@ -11,12 +11,12 @@ from bertsmith.kernels.library import call, usable
 _PART = 4096
 
 
-def total_norm(tensors: Sequence[Tensor]) -> Tensor:
-    """Root of the sum of all squares, as a scalar on the tensors' device. Not finite where a number is not."""
+def total_norm(tensors: Sequence[Tensor]) -> float:
+    """Root of the sum of all squares. Not finite where a number is not."""
     if not tensors or not all(usable(values) and values.dtype == torch.float32 for values in tensors):
-        return torch.nn.utils.get_total_norm(tensors)
+        return float(torch.nn.utils.get_total_norm(tensors))
     counts = [-(-values.numel() // _PART) for values in tensors]
     parts = torch.empty(sum(counts), dtype=torch.float64)
     for values, own in zip(tensors, parts.split(counts), strict=True):
         call("sums_of_squares", values.contiguous(), values.numel(), _PART, own)
-    return torch.tensor(math.sqrt(float(parts.sum())))
+    return math.sqrt(float(parts.sum()))

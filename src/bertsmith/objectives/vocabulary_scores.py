@@ -8,12 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bertsmith.kernels.library import call, multiplies
+from bertsmith.kernels.library import TILE, call, multiplies
 from bertsmith.kernels.vocabulary import add_exponential_sums, to_exponential_gradients
 
 LEAST_BLOCK_WIDTH = 256
 """Narrower blocks would make the matrix products inefficient."""
-_TILE_WIDTH = 32
 
 
 class Scores(ABC):
@@ -118,7 +117,7 @@ class TiledScores(Scores):
             rows.is_cpu
             and matrix_type == torch.bfloat16
             and projection.dtype == torch.float32
-            and rows.shape[1] % _TILE_WIDTH == 0
+            and rows.shape[1] % TILE == 0
             and multiplies()
         )
 

@@ -118,7 +118,8 @@ class TrainingLoop:
             Stopped: if a stop was asked for; a checkpoint stands at the step reached.
             BertsmithError: if gradients stay without a finite value.
         """
-        keep_freed_memory()
+        if self.device.kind == "cpu":
+            keep_freed_memory()
         state, budget = self.state, self.books.budget
         resumed = state.step > 0
         self._tell(RunStarted(state.step, budget.total_steps, resumed, self.device.precision, self.device.name))

@@ -117,7 +117,7 @@ def _update(state: TrainState, longest: float) -> float:
     no finite number, the weights stay."""
     state.rows.add_to_gradient()
     gradients = [weight.grad for weight in state.model.parameters() if weight.grad is not None]
-    norm = float(total_norm(gradients))
+    norm = total_norm(gradients)
     if math.isfinite(norm):
         # As torch clips.
         share = longest / (norm + 1e-6)

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "numbers.h"
+#include "reach.h"
+#include "rotation.h"
 #include "threads.h"
 
 namespace {
@@ -13,18 +15,6 @@ struct Sequences {
     const int64_t *starts, *lengths;
     int64_t longest, heads, head_size;
 };
-
-// Turns a head's columns: column i goes with column i + head_size / 2. `sine` is negative in its first half.
-template <class T>
-void rotate(const T* from, T* to, const float* cosine, const float* sine, float direction, int64_t head_size) {
-    const int64_t half = head_size / 2;
-#pragma omp simd
-    for (int64_t i = 0; i < half; i++) {
-        const float low = widened(from[i]), high = widened(from[i + half]);
-        to[i] = narrowed<T>(low * cosine[i] + high * sine[i] * direction);
-        to[i + half] = narrowed<T>(high * cosine[i + half] + low * sine[i + half] * direction);
-    }
-}
 
 // Rows of `tokens` hold `parts` times all heads; block p holds part p as [sequences, heads, longest, head_size]. The
 // first two parts are rotated where there are tables.
@@ -75,21 +65,14 @@ void from_heads(const T* blocks, T* tokens, const Sequences& all, int64_t parts,
 struct Tile {
     int64_t sequences, heads, queries, keys, first_query, first_key;
     const int64_t* lengths;
-    int causal;
-    int64_t half_window;  // below 0: all of the sequence
+    Reach reach;
     float scale;
     int64_t first_row;  // what dropout counts rows from
 
     // The keys that a query sees, as places in the tile; nothing for padding.
     void seen(int64_t sequence, int64_t query, int64_t& first, int64_t& last) const {
         const int64_t place = first_query + query, length = lengths[sequence];
-        first = 0;
-        last = length;
-        if (causal && place + 1 < last) last = place + 1;
-        if (half_window >= 0) {
-            if (place - half_window > first) first = place - half_window;
-            if (place + half_window + 1 < last) last = place + half_window + 1;
-        }
+        reach.seen(place, length, first, last);
         first = first > first_key ? first - first_key : 0;
         last = last - first_key < keys ? last - first_key : keys;
         if (place >= length || last <= first) first = last = 0;
@@ -212,8 +195,8 @@ extern "C" void attention_softmax(int narrow, void* scores, void* grads, float* 
                                   int64_t heads, int64_t queries, int64_t keys, int64_t first_query, int64_t first_key,
                                   const int64_t* lengths, int causal, int64_t half_window, float scale, float dropped,
                                   uint64_t seed, int64_t first_row) {
-    const Tile tile{sequences, heads,       queries,  keys,        first_query, first_key,
-                    lengths,   causal, half_window, scale, first_row};
+    const Tile tile{sequences, heads,   queries, keys, first_query, first_key, lengths, {causal, half_window},
+                    scale,     first_row};
     const Dropout dropout(dropped, seed);
     if (narrow)
         grads ? softmax_backward((bf16*)scores, (bf16*)grads, logarithms, tile, dropout)

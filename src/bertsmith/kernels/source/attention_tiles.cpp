@@ -2,6 +2,8 @@
 // and the backward pass makes them again.
 #include <cmath>
 
+#include "reach.h"
+#include "rotation.h"
 #include "threads.h"
 #include "tiles.h"
 
@@ -15,8 +17,7 @@ struct Attention {
     const bf16* tokens;  // [tokens, 3, heads, head_size]
     const int64_t *starts, *lengths;
     int64_t sequences, heads, size;
-    int causal;
-    int64_t half_window;  // below 0: all of the sequence
+    Reach reach;
     float scale;
     Dropout dropout;
     const float *cosine, *sine;  // [tokens, head_size], or null
@@ -27,19 +28,12 @@ struct Attention {
         for (int64_t i = 0; i < sequences; i++) most = lengths[i] > most ? lengths[i] : most;
         return rounded_up(most, TILE);
     }
-    // The keys that a query sees.
-    void seen(int64_t query, int64_t length, int64_t& first, int64_t& last) const {
-        first = half_window >= 0 && query > half_window ? query - half_window : 0;
-        last = length;
-        if (causal && query + 1 < last) last = query + 1;
-        if (half_window >= 0 && query + half_window + 1 < last) last = query + half_window + 1;
-    }
     // Whole tiles of keys that any of some queries sees.
     void range(int64_t first_query, int64_t queries, int64_t length, int64_t& first, int64_t& last) const {
         int64_t unused;
         const int64_t last_query = first_query + queries < length ? first_query + queries - 1 : length - 1;
-        seen(first_query, length, first, unused);
-        seen(last_query, length, unused, last);
+        reach.seen(first_query, length, first, unused);
+        reach.seen(last_query, length, unused, last);
         first = first / TILE * TILE;
         last = rounded_up(last, TILE);
     }
@@ -71,60 +65,19 @@ inline __mmask16 inside(int64_t column, int64_t first, int64_t last) {
     return __mmask16(below_last & ~below_first);
 }
 
-// Turns a head's columns, as positions want it: column i goes with column i + size / 2, and `sine` is negative in its
-// first half. Sizes are multiples of 32.
-void turn(const float* from, float* to, const float* cosine, const float* sine, float direction, int64_t size) {
-    const int64_t half = size / 2;
-    for (int64_t i = 0; i < half; i++) {
-        const float low = from[i], high = from[i + half];
-        to[i] = low * cosine[i] + high * sine[i] * direction;
-        to[i + half] = high * cosine[i + half] + low * sine[i + half] * direction;
-    }
-}
-
 // One of query, key and value of a head, its rows together and zeros behind the last.
 void take(const Attention& all, int64_t sequence, int64_t head, int64_t part, bf16* rows) {
     const int64_t length = all.lengths[sequence], stride = 3 * all.heads * all.size;
     const bf16* from = all.tokens + all.starts[sequence] * stride + (part * all.heads + head) * all.size;
-    if (all.cosine && part < 2) {
-        const float *cosine = all.cosine + all.starts[sequence] * all.size,
-                    *sine = all.sine + all.starts[sequence] * all.size;
-        for (int64_t row = 0; row < length; row++) {
-            const int64_t half = all.size / 2, at = row * all.size;
-            for (int64_t i = 0; i < half; i++) {
-                const float low = ::widened(from[row * stride + i]), high = ::widened(from[row * stride + i + half]);
-                rows[at + i] = ::narrowed<bf16>(low * cosine[at + i] + high * sine[at + i]);
-                rows[at + i + half] =
-                    ::narrowed<bf16>(high * cosine[at + i + half] + low * sine[at + i + half]);
-            }
-        }
-    } else {
-        for (int64_t row = 0; row < length; row++)
+    for (int64_t row = 0; row < length; row++) {
+        const int64_t place = (all.starts[sequence] + row) * all.size;
+        if (all.cosine && part < 2)
+            rotate(from + row * stride, rows + row * all.size, all.cosine + place, all.sine + place, 1.0f, all.size);
+        else
             std::memcpy((void*)(rows + row * all.size), (const void*)(from + row * stride), all.size * sizeof(bf16));
     }
     const int64_t missing = rounded_up(length, TILE) - length;
     std::memset((void*)(rows + length * all.size), 0, missing * all.size * sizeof(bf16));
-}
-
-// Rows, two a word: [rows / 2, size].
-void pair_rows(const bf16* rows, int64_t count, int64_t size, uint32_t* pairs) {
-    for (int64_t row = 0; row < count; row += 2)
-        for (int64_t i = 0; i < size; i += 16) {
-            const __m256i low = _mm256_loadu_si256((const __m256i*)(rows + row * size + i));
-            const __m256i high = _mm256_loadu_si256((const __m256i*)(rows + (row + 1) * size + i));
-            _mm512_storeu_si512(pairs + row / 2 * size + i, paired(low, high));
-        }
-}
-
-void turn_over(const uint32_t* words, int64_t rows, int64_t columns, uint32_t* turned) {
-    for (int64_t row = 0; row < rows; row += 16)
-        for (int64_t column = 0; column < columns; column += 16)
-            transpose_words(words + row * columns + column, columns, turned + column * rows + row, rows);
-}
-
-// Columns of rows, two a word: [size / 2, rows].
-void pair_columns(const bf16* rows, int64_t count, int64_t size, uint32_t* pairs) {
-    turn_over((const uint32_t*)rows, count, size / 2, pairs);
 }
 
 // Scores of 32 queries for the keys of a range.
@@ -192,7 +145,7 @@ struct Forward {
                     continue;
                 }
                 int64_t first, last;
-                all.seen(place, length, first, last);
+                all.reach.seen(place, length, first, last);
                 const uint32_t drop_key = row_key(all.dropout.seed, token * all.heads + head);
                 float highest;
                 const float sum = weigh(all, row, padded, drop_key, first, last, first_key, last_key, highest);
@@ -325,7 +278,7 @@ struct Backward {
                 continue;
             }
             int64_t first, last;
-            all.seen(place, length, first, last);
+            all.reach.seen(place, length, first, last);
             grade(all, row, padded, all.starts[sequence] + place, head, first, last, first_key, last_key);
         }
         for (int64_t row = 0; row < TILE; row += 2)
@@ -352,7 +305,7 @@ struct Backward {
             float* from = rows + row * size;
             bf16* to = gradient + token * stride + (part * all.heads + head) * size;
             if (all.cosine && part < 2)
-                turn(from, from, all.cosine + token * size, all.sine + token * size, -1.0f, size);
+                rotate(from, from, all.cosine + token * size, all.sine + token * size, -1.0f, size);
             for (int64_t i = 0; i < size; i += 16)
                 _mm256_storeu_si256((__m256i*)(to + i), narrowed(_mm512_loadu_ps(from + i)));
         }
@@ -383,8 +336,8 @@ extern "C" void tiled_attention(const void* tokens, const void* grad_context, vo
                                 int64_t head_size, int causal, int64_t half_window, float scale, float dropped,
                                 uint64_t seed, const float* cosine, const float* sine) {
 #if HAS_TILES
-    const Attention all{(const bf16*)tokens, starts,      lengths, sequences, heads, head_size, causal,
-                        half_window,         scale,       {dropped, seed},    cosine, sine,     logarithms};
+    const Attention all{(const bf16*)tokens, starts, lengths, sequences, heads, head_size, {causal, half_window},
+                        scale, {dropped, seed}, cosine, sine, logarithms};
     if (grad_context)
         each_head<Backward>(all, (const bf16*)grad_context, (bf16*)result);
     else

@@ -162,13 +162,8 @@ void pack(const float* weight, uint32_t* by_in, uint32_t* by_out, int64_t out, i
         Buffer<bf16> rows(TILE * in);
 #pragma omp for schedule(static)
         for (int64_t first = 0; first < out; first += TILE) {
-            for (int64_t i = 0; i < TILE * in; i += 16)
-                _mm256_storeu_si256((__m256i*)(rows + i), narrowed(_mm512_loadu_ps(weight + first * in + i)));
-            const uint32_t* words = (const uint32_t*)rows.get();
-            uint32_t* panel = by_in + first / TILE * (in / 2) * TILE;  // [in / 2][32 outputs]
-            for (int64_t word = 0; word < in / 2; word += 16)
-                for (int64_t row = 0; row < TILE; row += 16)
-                    transpose_words(words + row * in / 2 + word, in / 2, panel + word * TILE + row, TILE);
+            narrow_rows(weight + first * in, TILE, TILE, in, rows);
+            pair_columns(rows, TILE, in, by_in + first / TILE * (in / 2) * TILE);
             if (!by_out) continue;
             for (int64_t row = 0; row < TILE; row += 2)
                 for (int64_t column = 0; column < in; column += 16) {

@@ -93,6 +93,35 @@ inline void transpose_words(const uint32_t* from, int64_t from_stride, uint32_t*
     }
 }
 
+// Words turned over: [rows, columns] to [columns, rows], both multiples of 16.
+inline void turn_over(const uint32_t* words, int64_t rows, int64_t columns, uint32_t* turned) {
+    for (int64_t row = 0; row < rows; row += 16)
+        for (int64_t column = 0; column < columns; column += 16)
+            transpose_words(words + row * columns + column, columns, turned + column * rows + row, rows);
+}
+
+// Rows in bf16, zeros behind the last.
+inline void narrow_rows(const float* from, int64_t rows, int64_t padded, int64_t width, bf16* to) {
+    for (int64_t i = 0; i < rows * width; i += 16)
+        _mm256_storeu_si256((__m256i*)(to + i), narrowed(_mm512_loadu_ps(from + i)));
+    std::memset((void*)(to + rows * width), 0, (padded - rows) * width * sizeof(bf16));
+}
+
+// Rows, two a word: [rows / 2, width].
+inline void pair_rows(const bf16* rows, int64_t count, int64_t width, uint32_t* pairs) {
+    for (int64_t row = 0; row < count; row += 2)
+        for (int64_t i = 0; i < width; i += 16) {
+            const __m256i low = _mm256_loadu_si256((const __m256i*)(rows + row * width + i));
+            const __m256i high = _mm256_loadu_si256((const __m256i*)(rows + (row + 1) * width + i));
+            _mm512_storeu_si512(pairs + row / 2 * width + i, paired(low, high));
+        }
+}
+
+// Columns of rows, two a word: [width / 2, rows].
+inline void pair_columns(const bf16* rows, int64_t count, int64_t width, uint32_t* pairs) {
+    turn_over((const uint32_t*)rows, count, width / 2, pairs);
+}
+
 #if TILES_BY_AMX
 // Asks the system for the tiles' registers, once a process; false where it refuses.
 bool tiles_are_allowed();

@@ -25,27 +25,11 @@ struct Rows {
           by_width(padded * width / 2),
           by_row(backward ? padded * width / 2 : 0) {
         Buffer<bf16> narrow(padded * width);
-        for (int64_t i = 0; i < count * width; i++) narrow[i] = narrowed<bf16>(rows[i]);
-        std::memset((void*)(narrow + count * width), 0, (padded - count) * width * sizeof(bf16));
-        const uint32_t* words = (const uint32_t*)narrow.get();
-        for (int64_t row = 0; row < padded; row += 16)
-            for (int64_t word = 0; word < width / 2; word += 16)
-                transpose_words(words + row * width / 2 + word, width / 2, by_width + word * padded + row, padded);
-        if (!backward) return;
-        const uint16_t* numbers = (const uint16_t*)narrow.get();
-        for (int64_t row = 0; row < padded; row += 2)
-            for (int64_t i = 0; i < width; i++)
-                by_row[row / 2 * width + i] =
-                    uint32_t(numbers[row * width + i]) | uint32_t(numbers[(row + 1) * width + i]) << 16;
+        narrow_rows(rows, count, padded, width, narrow);
+        pair_columns(narrow, padded, width, by_width);
+        if (backward) pair_rows(narrow, padded, width, by_row);
     }
 };
-
-// Some rows of the projection in bf16, zeros behind the last.
-void narrow_block(const float* projection, int64_t tokens, int64_t padded, int64_t width, bf16* block) {
-    for (int64_t i = 0; i < tokens * width; i += 16)
-        _mm256_storeu_si256((__m256i*)(block + i), narrowed(_mm512_loadu_ps(projection + i)));
-    std::memset((void*)(block + tokens * width), 0, (padded - tokens) * width * sizeof(bf16));
-}
 
 void forward(const float* projection, const Rows& rows, const float* weights, float* sums, int64_t vocabulary) {
     const int64_t width = rows.width, padded = rows.padded;
@@ -61,7 +45,7 @@ void forward(const float* projection, const Rows& rows, const float* weights, fl
 #pragma omp for schedule(static)
         for (int64_t first = 0; first < vocabulary; first += GROUP) {
             const int64_t tokens = vocabulary - first < GROUP ? vocabulary - first : GROUP;
-            narrow_block(projection + first * width, tokens, GROUP, width, block);
+            narrow_rows(projection + first * width, tokens, GROUP, width, block);
             for (int64_t i = 0; i < GROUP; i++) token_weights[i] = i < tokens ? weights[first + i] : 0.0f;
             for (int64_t row = 0; row < padded; row += TILE)
                 for (int64_t token = 0; token < tokens; token += TILE) {
@@ -104,15 +88,9 @@ struct Workspace {
           scores(TILE * TILE) {}
 
     void take(const float* projection, int64_t tokens) {
-        narrow_block(projection, tokens, BLOCK, width, block);
-        const uint16_t* numbers = (const uint16_t*)block.get();
-        for (int64_t token = 0; token < BLOCK; token += 2)
-            for (int64_t i = 0; i < width; i++)
-                pairs[token / 2 * width + i] =
-                    uint32_t(numbers[token * width + i]) | uint32_t(numbers[(token + 1) * width + i]) << 16;
-        for (int64_t pair = 0; pair < BLOCK / 2; pair += 16)
-            for (int64_t i = 0; i < width; i += 16)
-                transpose_words(pairs + pair * width + i, width, turned + i * BLOCK / 2 + pair, BLOCK / 2);
+        narrow_rows(projection, tokens, BLOCK, width, block);
+        pair_rows(block, BLOCK, width, pairs);
+        turn_over(pairs, BLOCK / 2, width, turned);
     }
 
     // Gradients of 32 tokens' scores for 32 rows, from their scores. `totals` has 16 parts of each token's sum.
