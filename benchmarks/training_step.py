@@ -146,19 +146,20 @@ def contestant(name: str, dropout: float, who: str) -> Callable[[], object]:
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:
-    """All contestants of one model, in turn."""
+    """Ours and each peer in turn: two at a time, since the memory of three does not fit where one nearly does."""
     work, floor = WORK[name], floor_seconds(name)
     values: dict[str, Any] = {"sequences": work.sequences, "floor_ms": round(1e3 * floor, 1)}
     for dropout in work.dropouts:
-        names = (OURS, *work.peers)
-        turns = contest("training_step", [f"{name}|{dropout}|{who}" for who in names], rounds=rounds, warmup=1)
-        seconds = {who: [turn / work.steps for turn in found] for who, found in zip(names, turns.values(), strict=True)}
-        mine = statistics.median(seconds[OURS])
-        values[f"dropout {dropout}"] = {
-            **{who: summary(times) for who, times in seconds.items()},
-            **{f"times faster than {who}": round(statistics.median(seconds[who]) / mine, 2) for who in work.peers},
-            "fraction of floor": round(floor / mine, 2),
-        }
+        mine: list[float] = []
+        found: dict[str, Any] = {}
+        for peer in work.peers:
+            names = [f"{name}|{dropout}|{who}" for who in (OURS, peer)]
+            here, there = contest("training_step", names, rounds=rounds, warmup=1).values()
+            mine += [turn / work.steps for turn in here]
+            found[peer] = summary([turn / work.steps for turn in there])
+            found[f"times faster than {peer}"] = round(statistics.median(there) / statistics.median(here), 2)
+        fraction = round(floor / statistics.median(mine), 2)
+        values[f"dropout {dropout}"] = {OURS: summary(mine), **found, "fraction of floor": fraction}
     return values
 
 
