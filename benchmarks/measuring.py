@@ -1,4 +1,4 @@
-"""What the benchmarks share: runs in turn, medians, floors, and the JSON that is committed."""
+"""What the benchmarks share: runs in turn, medians, and the JSON that is committed."""
 
 import json
 import os
@@ -67,21 +67,6 @@ def serve(run: Callable[[], object]) -> None:
     for _ in sys.stdin:
         run()
         print("done", flush=True)
-
-
-def matrix_rate(dtype: torch.dtype, size: int = 2048, rounds: int = 5) -> float:
-    """Floating-point operations a second of a large matrix product."""
-    matrix = torch.randn(size, size).to(dtype)
-    seconds = in_turn({"product": lambda: matrix @ matrix}, rounds=rounds)["product"]
-    return 2 * size**3 / statistics.median(seconds)
-
-
-def copy_rate(megabytes: int = 256, rounds: int = 5) -> float:
-    """Bytes a second, read and written together, of a copy that no cache holds."""
-    source = torch.ones(megabytes << 18)
-    target = torch.empty_like(source)
-    seconds = in_turn({"copy": lambda: target.copy_(source)}, rounds=rounds)["copy"]
-    return 2 * source.numel() * 4 / statistics.median(seconds)
 
 
 def machine() -> dict[str, Any]:

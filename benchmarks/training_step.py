@@ -20,14 +20,16 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks.measuring import contest, copy_rate, matrix_rate, serve, summary, write_part
+from benchmarks.measuring import contest, serve, summary, write_part
 from bertsmith.batches.batch import Batch
 from bertsmith.engine.device import choose_device
 from bertsmith.engine.memory import keep_freed_memory
+from bertsmith.engine.rates import measured_rates
 from bertsmith.model import Dropout, EncoderConfig, ModelConfig, new_model, preset
-from bertsmith.model.build import meta_model, num_parameters
+from bertsmith.model.build import meta_model
 from bertsmith.model.packed import PackedTokens
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
+from bertsmith.planning.floor import work_of_step
 from bertsmith.training.config import OptimizerConfig
 from bertsmith.training.step import TrainState, new_optimizer, train_step
 
@@ -68,18 +70,22 @@ def encoder(name: str, dropout: float) -> EncoderConfig:
     return preset(name, vocab_size=WORK[name].vocabulary, dropout=Dropout.everywhere(dropout))
 
 
-def ours(name: str, dropout: float) -> Callable[[], object]:
-    """One of our steps."""
-    work, device = WORK[name], choose_device("cpu")
+def batch(work: Work) -> Batch:
+    """The same sequences as we take them."""
     token_ids, positions = tokens(work)
     seen = token_ids.ravel().copy()
     seen[positions] = MASK_ID
     packed = PackedTokens.build(seen, np.zeros_like(seen), np.arange(work.sequences + 1) * LENGTH)
-    batch = Batch(packed, torch.from_numpy(positions), torch.from_numpy(token_ids.ravel()[positions]), len(positions))
+    return Batch(packed, torch.from_numpy(positions), torch.from_numpy(token_ids.ravel()[positions]), len(positions))
+
+
+def ours(name: str, dropout: float) -> Callable[[], object]:
+    """One of our steps."""
+    micro_batches, device = [batch(WORK[name])], choose_device("cpu")
     model = new_model(ModelConfig(encoder=encoder(name, dropout)), seed=0).train()
     state = TrainState(model, new_optimizer(model, OptimizerConfig()))
     objective = MaskedLanguageModel()
-    return lambda: train_step(state, [batch], objective, device=device, learning_rate=1e-4, clip_norm=1.0, seed=0)
+    return lambda: train_step(state, micro_batches, objective, device=device, learning_rate=1e-4, clip_norm=1.0, seed=0)
 
 
 def theirs(name: str, dropout: float, *, bf16: bool) -> Callable[[], object]:
@@ -119,17 +125,9 @@ def theirs(name: str, dropout: float, *, bf16: bool) -> Callable[[], object]:
 
 def floor_seconds(name: str) -> float:
     """Matrix work at the machine's bf16 rate, and what the optimizer must move at its copy rate."""
-    work, config = WORK[name], encoder(name, 0.0)
-    hidden, width = config.hidden_size, config.embedding_width
-    num_tokens, selected = work.sequences * LENGTH, work.sequences * SELECTED
-    per_token = config.num_hidden_layers * (
-        2 * hidden * (4 * hidden + 2 * config.intermediate_size) + 4 * LENGTH * hidden
-    )
-    per_token += 2 * width * hidden if config.embedding_size else 0
-    head = selected * 2 * (hidden * width + width * work.vocabulary)
-    parameters = num_parameters(meta_model(ModelConfig(encoder=config)))
-    # AdamW reads gradient, weight and both moments, and writes the last three, 4 bytes each.
-    return 3 * (num_tokens * per_token + head) / matrix_rate(torch.bfloat16) + 7 * 4 * parameters / copy_rate()
+    model = meta_model(ModelConfig(encoder=encoder(name, 0.0)))
+    work = work_of_step(model, [batch(WORK[name])], MaskedLanguageModel(), OptimizerConfig())
+    return sum(work.seconds(measured_rates(choose_device("cpu", "bf16"))).values())
 
 
 def contestant(name: str, dropout: float, who: str) -> Callable[[], object]:

@@ -3,8 +3,9 @@
 import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from bertsmith.foundation.errors import unknown_name
 from bertsmith.model.encoder import Encoder
 from bertsmith.recipes.attention import attention_run as attention
 from bertsmith.recipes.comparison.options import CompareConfig
@@ -21,6 +22,8 @@ from bertsmith.recipes.predict import load
 from bertsmith.recipes.prepare import prepare_run as prepare
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
+from bertsmith.recipes.profiling.profile import Job, Profile
+from bertsmith.recipes.profiling.run import DEFAULT_STEPS, profile_finetuning, profile_pretraining
 from bertsmith.recipes.push import push_run as push
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.settings import put_given
@@ -40,6 +43,7 @@ __all__ = [
     "plan",
     "prepare",
     "pretrain",
+    "profile",
     "push",
     "train_tokenizer",
     "verify",
@@ -50,7 +54,7 @@ def pretrain(
     sources: Sequence[str | Path],
     out: str | Path,
     *,
-    model: str | Path = "bert-toy",
+    model: str | Path | None = None,
     tokenizer: str | Path | None = None,
     objective: str = "mlm",
     extend_vocabulary: int = 0,
@@ -66,7 +70,8 @@ def pretrain(
     Args:
         sources: files, folders, or one prepared corpus.
         out: the run's folder.
-        model: a preset or config.json for fresh weights, or a model folder to go on from.
+        model: a preset or config.json for fresh weights, or a model folder to go on from; where not given, a small
+            modern encoder, or BERT where the objective needs it.
         tokenizer: a tokenizer folder; trained on the text where not given.
         objective: ``mlm``, ``mlm+nsp``, ``mlm+sop``, ``causal`` or ``bilm``.
         extend_vocabulary: words of the text to add to the vocabulary of the model that the run goes on from.
@@ -83,7 +88,7 @@ def pretrain(
     """
     values: dict[str, Any] = {"sources": [str(source) for source in sources], "objective": objective}
     given = {
-        "model.start": str(model),
+        "model.start": None if model is None else str(model),
         "tokenizer_folder": None if tokenizer is None else str(tokenizer),
         "extend_vocabulary": extend_vocabulary or None,
         "length.epochs": epochs,
@@ -212,3 +217,49 @@ def compare(
     }
     put_given(values, given)
     return compare_run(CompareConfig.parse(values, where="the arguments"), out, restart=restart, observers=observers)
+
+
+def profile(
+    job: str,
+    source: str | Path | Sequence[str | Path],
+    *,
+    model: str | Path | None = None,
+    task: str | None = None,
+    objective: str | None = None,
+    tokenizer: str | Path | None = None,
+    steps: int = DEFAULT_STEPS,
+    out: str | Path | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Profile:
+    """See where the time of a training step goes, for a training as `pretrain` or `finetune` would begin it.
+
+    Args:
+        job: ``pretrain`` or ``finetune``.
+        source: text files, folders or one prepared corpus; for a fine-tuning its file of rows.
+        model: a preset, a config.json or a model folder; for a fine-tuning, which needs one, a folder.
+        task: of a fine-tuning, ``classify`` where not given.
+        objective: of a pre-training, ``mlm`` where not given.
+        tokenizer: of a pre-training; trained on the text where not given.
+        steps: how many steps are measured.
+        out: a folder for `profile.json` and `report.html`.
+        settings: further settings by dotted key, as ``--set`` takes them.
+
+    Raises:
+        InputError: if something given cannot be used.
+    """
+    if job not in get_args(Job):
+        raise unknown_name("A job to profile", job, get_args(Job))
+    pretrains = job == "pretrain"
+    sources = [source] if isinstance(source, str | Path) else source
+    values: dict[str, Any] = {"sources": [str(one) for one in sources]} if pretrains else {"train": str(source)}
+    given = {
+        "model.start" if pretrains else "model": None if model is None else str(model),
+        "task": task,
+        "objective": objective,
+        "tokenizer_folder": None if tokenizer is None else str(tokenizer),
+        **copy.deepcopy(settings or {}),
+    }
+    put_given(values, given)
+    if pretrains:
+        return profile_pretraining(PretrainConfig.parse(values, where="the arguments"), steps=steps, out=out)
+    return profile_finetuning(FinetuneConfig.parse(values, where="the arguments"), steps=steps, out=out)

@@ -9,10 +9,10 @@ from command_line import Outcome, one_sequence, refused
 from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, AutoTokenizer
 
 from bertsmith.folders.model_folder import read_model
+from bertsmith.recipes.settings import read_settings
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 Command = Callable[..., Outcome]
-CONFIGS = Path(__file__).parents[2] / "configs" / "published"
 CLASSES = {
     "bert-base": "BertForPreTraining",
     "roberta-base": "RobertaForMaskedLM",
@@ -32,10 +32,9 @@ TEXTS = ("The cat sees the dog near the river.", "Café, naïve!", "ذهب ال�
 def test_a_family_trains_as_it_was_published_and_opens_elsewhere(
     name: str, command: Command, text_file: Path, tmp_path: Path
 ) -> None:
-    config = CONFIGS / f"{name}.toml"
-    algorithm = next(kind for kind in VOCABULARY if f'"{kind}"' in config.read_text(encoding="utf-8"))
+    algorithm = read_settings(Path(name))["tokenizer"]["algorithm"]
     size = ("--set", f"tokenizer.vocab_size={VOCABULARY[algorithm]}")
-    run = command("pretrain", text_file, "--config", config, "--out", tmp_path / "run", *SMALL, *size, "--json")
+    run = command("pretrain", text_file, "--config", name, "--out", tmp_path / "run", *SMALL, *size, "--json")
     assert run.code == 0, run.err
     (found,) = run.objects
     assert found["steps"] == 6

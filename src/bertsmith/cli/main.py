@@ -15,6 +15,7 @@ from bertsmith.cli import (
     finetune_commands,
     plan_commands,
     predict_commands,
+    profile_commands,
     text_commands,
     train_commands,
     use_commands,
@@ -36,6 +37,7 @@ use_commands.register(app)
 attention_commands.register(app)
 exchange_commands.register(app)
 plan_commands.register(app)
+profile_commands.register(app)
 compare_commands.register(app)
 
 

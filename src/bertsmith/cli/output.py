@@ -124,15 +124,19 @@ class TrainingDisplay:
         note(text)
 
 
-class RowDisplay:
-    """Shows how many rows are done and how long the rest takes: a live line on a terminal, plain lines elsewhere.
+class CountDisplay:
+    """Shows how much is done and how long the rest takes: a live line on a terminal, plain lines elsewhere.
 
     Args:
-        total: about how many there are; None where that is not known.
+        total: how many there are; None where that is not known.
+        counted: what is counted.
+        is_exact: whether `total` is no guess.
     """
 
-    def __init__(self, total: int | None) -> None:
+    def __init__(self, total: int | None, *, counted: str = "rows", is_exact: bool = False) -> None:
         self._total = total
+        self._counted = counted
+        self._of = "of" if is_exact else "of about"
         self._live = sys.stderr.isatty()
         self._started_at = time.monotonic()
         self._due_at = self._started_at + (0.0 if self._live else _LINE_EVERY_SECONDS)
@@ -144,10 +148,12 @@ class RowDisplay:
             return
         self._due_at = now + (_LIVE_EVERY_SECONDS if self._live else _LINE_EVERY_SECONDS)
         rate = done / max(now - self._started_at, 1e-9)
-        text = f"{done:,} rows  {rate:,.0f} rows/s"
+        speed = f"{rate:,.0f} {self._counted}/s" if rate >= 10 else f"{rate:.1f} {self._counted}/s"
+        text = f"{done:,} {self._counted}  {speed}"
         if self._total is not None and rate > 0:
             total = max(self._total, done)
-            text = f"{done:,} of about {total:,} rows  {rate:,.0f} rows/s  {_duration((total - done) / rate)} left"
+            left = _duration((total - done) / rate)
+            text = f"{done:,} {self._of} {total:,} {self._counted}  {speed}  {left} left"
         if not self._live:
             note(text)
             return

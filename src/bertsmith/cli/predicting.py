@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from bertsmith.cli.output import RowDisplay, note, result
+from bertsmith.cli.output import CountDisplay, note, result
 from bertsmith.cli.prediction_display import prediction_lines, similarity_lines
 from bertsmith.foundation.errors import InputError
 
@@ -87,7 +87,7 @@ def _input(task: str, use: Use, given: "Given") -> "Input":
 
 
 def _show_rows(task: str, results: "Iterable[RowResult]", use: Use, about_rows: int | None) -> None:
-    progress = None if use.output is None else RowDisplay(about_rows)
+    progress = None if use.output is None else CountDisplay(about_rows)
     num_rows = num_faults = num_cut = 0
     try:
         for row in results:
@@ -112,7 +112,7 @@ def _show_rows(task: str, results: "Iterable[RowResult]", use: Use, about_rows: 
         note(f"{num_cut:,} of {num_rows:,} rows are longer than the model sees and were cut")
 
 
-def _note_beside(progress: RowDisplay | None, message: str) -> None:
+def _note_beside(progress: CountDisplay | None, message: str) -> None:
     if progress is not None:
         progress.close()
     note(message)

@@ -1,13 +1,16 @@
 """Tables and bars that only some commands need."""
 
 import contextlib
+import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.progress import DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 from rich.table import Table
 
+from bertsmith.reports.profile_words import milliseconds, part_title
 from bertsmith.tokenization.report import TokenizerReport
 
 _LONGEST_SHOWN = 24
@@ -33,6 +36,27 @@ def script_table(found: TokenizerReport) -> None:
     console.print(f"\nlongest words: {', '.join(longest)}", markup=False, highlight=False)
     if found.num_words_too_long:
         console.print(f"unknown because they are too long: {found.num_words_too_long:,} words")
+
+
+def part_table(parts: Sequence[Mapping[str, Any]]) -> None:
+    """The parts of a step as a table on standard output.
+
+    Args:
+        parts: of a profile, as plain values.
+    """
+    table = Table(box=None, pad_edge=False)
+    for heading in ("part", "forward", "backward", "ms", "share", "floor, ms"):
+        table.add_column(heading, justify="left" if heading == "part" else "right")
+    for part in parts:
+        directions = (milliseconds(part[name]) for name in ("forward_ms", "backward_ms", "ms"))
+        floor = milliseconds(part["floor_ms"] or None)
+        table.add_row(part_title(part["part"]), *directions, f"{part['share']:.1%}", floor)
+    table.add_section()
+    total = {name: math.fsum(part[name] for part in parts) for name in ("ms", "share", "floor_ms")}
+    table.add_row(
+        "step, watched", "", "", milliseconds(total["ms"]), f"{total['share']:.1%}", milliseconds(total["floor_ms"])
+    )
+    Console().print(table)
 
 
 @contextlib.contextmanager

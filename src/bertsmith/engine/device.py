@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 
 from bertsmith.foundation.errors import InputError, unknown_name
-from bertsmith.kernels.library import kernels
+from bertsmith.kernels.library import kernels, multiplies
 
 Precision = Literal["fp32", "bf16"]
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -42,6 +42,14 @@ def notes_on_kernels(device: Device) -> list[str]:
     if device.kind != "cpu" or not (why_not := kernels().why_not):
         return []
     return [f"note: without the kernels for this processor, steps take about twice as long: {why_not}"]
+
+
+def kernels_used(device: Device) -> Literal["all", "without_products", "none"]:
+    """Which kernels of our own a run uses where shapes allow it: all, all but those that multiply matrices, which are
+    for bf16, or none."""
+    if device.kind != "cpu" or kernels().library is None:
+        return "none"
+    return "all" if device.precision == "bf16" and multiplies() else "without_products"
 
 
 def choose_device(name: str = "auto", precision: str = "auto") -> Device:

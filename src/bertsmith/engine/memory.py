@@ -1,4 +1,4 @@
-"""How the process's memory is handed out."""
+"""How the process's memory is handed out, and how much of it there was."""
 
 import ctypes
 import functools
@@ -38,3 +38,14 @@ def keep_freed_memory() -> None:
         library.madvise(first, (block + size - first) // _HUGE_PAGE_BYTES * _HUGE_PAGE_BYTES, _ADVISE_HUGE_PAGES)
     for block in filter(None, blocks):
         library.free(block)
+
+
+def peak_memory_bytes() -> int | None:
+    """The most memory that this process ever had resident; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such module.
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Linux counts in KiB, macOS in bytes.
+    return peak if sys.platform == "darwin" else 1024 * peak

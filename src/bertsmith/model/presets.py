@@ -50,10 +50,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "roberta-large": _roberta(24, 1024, 16),
     "albert-base": _albert(12, 768, 12),
     "albert-xxlarge": _albert(12, 4096, 64),
+    "modern-toy": _modern(4, 128, 2),
     "modern-small": _modern(12, 384, 6),
     "modern-base": _modern(22, 768, 12),
 }
-"""The explainer's toy, the demonstration's model, and the sizes of the BERT, RoBERTa, ALBERT and ModernBERT papers."""
+"""The explainer's toy and a modern one as small, the demonstration's model, and the sizes of the BERT, RoBERTa, ALBERT
+and ModernBERT papers."""
 
 _ROBERTA_POSITIONS = 512
 

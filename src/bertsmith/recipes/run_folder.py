@@ -106,8 +106,7 @@ class RunFolder:
 
     def record(self) -> dict[str, Any]:
         """What was decided or found while the run began; empty before."""
-        path = self.path / _RUN
-        return tomllib.loads(path.read_text(encoding="utf-8")).get("record", {}) if path.is_file() else {}
+        return record_of(self.path)
 
     def finished(self, *, already: bool = True) -> Run:
         """What the finished run has left.
@@ -165,6 +164,12 @@ class RunFolder:
                 "; ".join(different[:5]),
                 "Give the same command to go on, choose another folder, or begin anew with --restart.",
             )
+
+
+def record_of(path: Path) -> dict[str, Any]:
+    """What was decided or found while the run of a folder began; empty where it holds none."""
+    file = path / _RUN
+    return tomllib.loads(file.read_text(encoding="utf-8")).get("record", {}) if file.is_file() else {}
 
 
 def holds_run(path: Path) -> bool:

@@ -11,6 +11,7 @@ from pydantic import Field
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
 
+_NAMED = Path(__file__).parent / "configs"
 _LENGTHS = ("length.epochs", "length.steps", "length.minutes")
 
 
@@ -40,16 +41,25 @@ def given_settings(file: Path | None, options: dict[str, Any], assignments: Sequ
     return with_assignments(values, assignments)
 
 
+def named_settings() -> list[str]:
+    """Names of the settings that come with the package: how models were published, and experiments."""
+    return sorted(path.stem for path in _NAMED.glob("*.toml"))
+
+
 def read_settings(path: Path) -> dict[str, Any]:
-    """Settings out of a TOML file, such as a run's `run.toml`.
+    """Settings out of a TOML file, such as a run's `run.toml`, or those of a name where there is no such file.
 
     Raises:
-        InputError: if there is no such file or it is no TOML.
+        InputError: if there is neither, or the file is no TOML.
     """
+    if not path.exists() and str(path) in named_settings():
+        path = _NAMED / f"{path}.toml"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError, PermissionError):
-        raise InputError("--config must name a TOML file", f"no file {path}", "Check the path.") from None
+        known = ", ".join(named_settings())
+        rule = "--config must name a TOML file, or settings that come with the package"
+        raise InputError(rule, f"no file {path}", f"Check the path, or use one of: {known}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} must be TOML", error, "Mend the line that is named.") from None
     values.pop("record", None)

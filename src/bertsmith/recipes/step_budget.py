@@ -30,6 +30,17 @@ def refuse_too_short(length: LengthConfig, *, started_at: float) -> None:
         _seconds_left(length.minutes, started_at, least=_FINISHING_SECONDS)
 
 
+def steps_without_clock(length: LengthConfig, *, default_epochs: float, batches_per_epoch: int) -> int:
+    """Steps of a run; of one whose length is a time, which the clock decides, those where nothing was asked for.
+
+    Args:
+        length: what was asked for.
+        default_epochs: passes over the data where nothing was.
+        batches_per_epoch: steps of one pass.
+    """
+    return length.steps or max(1, round((length.epochs or default_epochs) * batches_per_epoch))
+
+
 def step_budget(
     length: LengthConfig,
     *,
@@ -58,10 +69,9 @@ def step_budget(
     Raises:
         InputError: if the time leaves none to train.
     """
-    if length.steps is not None:
-        return StepBudget(length.steps)
     if length.minutes is None:
-        return StepBudget(max(1, round((length.epochs or default_epochs) * batches_per_epoch)))
+        steps = steps_without_clock(length, default_epochs=default_epochs, batches_per_epoch=batches_per_epoch)
+        return StepBudget(steps)
     model, objective, batches, device = measure
     step_seconds = seconds_per_step(model, objective, batches(0), device)
     # A validation runs forward alone, a third of a step's work for each token.

@@ -9,15 +9,12 @@ from bertsmith.corpus.manifest import describe_sources
 from bertsmith.corpus.prepare import prepare_corpus
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, new_folder
+from bertsmith.planning.choice import text_vocab_size
 from bertsmith.text.documents import Document, TextConfig, read_documents
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.domain_words import domain_words
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.tokenization.training import VocabularyTooLarge, VocabularyTooSmall, train_tokenizer
-
-_SMALLEST_VOCABULARY = 384
-_LARGEST_VOCABULARY = 32_000
-_BYTES_A_PIECE = 500
 
 
 def is_corpus(source: str) -> bool:
@@ -26,13 +23,17 @@ def is_corpus(source: str) -> bool:
 
 
 def automatic_vocab_size(files: Sequence[Path]) -> int:
-    """A vocabulary that a text of this size can fill: a piece for every 500 bytes, within 384 and 32,000."""
-    size = sum(path.stat().st_size for path in files)
-    return int(min(max(size // _BYTES_A_PIECE, _SMALLEST_VOCABULARY), _LARGEST_VOCABULARY)) // 64 * 64
+    """A vocabulary that the files can fill, by their size."""
+    return text_vocab_size(sum(path.stat().st_size for path in files))
 
 
 def new_tokenizer(
-    files: Sequence[Path], text: TextConfig, config: TokenizerConfig, *, room: int | None = None
+    files: Sequence[Path],
+    text: TextConfig,
+    config: TokenizerConfig,
+    *,
+    room: int | None = None,
+    affordable: int | None = None,
 ) -> Tokenizer:
     """Train a tokenizer on files; where the config does not say how large, as large as their size suggests.
 
@@ -41,6 +42,7 @@ def new_tokenizer(
         text: how the files are read.
         config: what to train.
         room: entries at most that such a size may have, since a model has no more embeddings.
+        affordable: entries at most that a run has time for; more where the characters of the text need them.
     """
 
     def texts() -> Iterator[str]:
@@ -48,13 +50,17 @@ def new_tokenizer(
 
     if "vocab_size" in config.model_fields_set:
         return train_tokenizer(texts, config)
-    vocab_size = automatic_vocab_size(files) if room is None else min(automatic_vocab_size(files), room)
+    fitting = automatic_vocab_size(files)
+    fitting = fitting if room is None else min(fitting, room)
+    vocab_size = fitting if affordable is None else min(fitting, affordable)
     try:
         return train_tokenizer(texts, config.model_copy(update={"vocab_size": vocab_size}))
     except VocabularyTooLarge as error:
         # Nobody asked for a size that the text, short or of few words, cannot fill.
         return train_tokenizer(texts, config.model_copy(update={"vocab_size": error.num_pieces}))
     except VocabularyTooSmall as error:
+        if vocab_size < fitting:
+            return new_tokenizer(files, text, config, room=room)
         if vocab_size != room:
             raise
         received = f"{error.received}, as the model has {room:,} embeddings"
@@ -62,12 +68,18 @@ def new_tokenizer(
 
 
 def tokenizer_for(
-    files: Sequence[Path], text: TextConfig, config: TokenizerConfig, folder: Path, *, room: int | None = None
+    files: Sequence[Path],
+    text: TextConfig,
+    config: TokenizerConfig,
+    folder: Path,
+    *,
+    room: int | None = None,
+    affordable: int | None = None,
 ) -> Tokenizer:
     """The tokenizer that stands in `folder`, or one from `new_tokenizer` written there."""
     if (folder / MANIFEST).is_file():
         return Tokenizer.from_folder(folder)
-    tokenizer = new_tokenizer(files, text, config, room=room)
+    tokenizer = new_tokenizer(files, text, config, room=room, affordable=affordable)
     with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
         tokenizer.save(temporary)
     return tokenizer

@@ -13,7 +13,7 @@ from torch import Tensor
 from bertsmith.training.stacked import NUM_STACKED, apart
 
 _MOMENTUM = 0.95
-_ITERATIONS = 5
+ITERATIONS = 5
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _SMALLEST_NORM = 1e-7
 
@@ -71,7 +71,7 @@ def orthogonal(
     norms = torch.linalg.matrix_norm(wide, keepdim=True)
     wide = (wide / norms.clamp(min=_SMALLEST_NORM)).bfloat16()
     first, third, fifth = _COEFFICIENTS
-    for _ in range(_ITERATIONS):
+    for _ in range(ITERATIONS):
         gram = wide @ wide.mT
         wide = torch.baddbmm(wide, torch.baddbmm(gram, gram, gram, beta=third, alpha=fifth), wide, beta=first)
     return wide.mT if tall else wide

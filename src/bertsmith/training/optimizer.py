@@ -15,7 +15,7 @@ RATE_RATIO = "rate_ratio"
 """Key of a parameter group: its learning rate as a multiple of the run's."""
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """What the weights of one parameter group have in common."""
 
     by_muon: bool
@@ -37,7 +37,7 @@ def new_optimizer(model: Model, config: OptimizerConfig) -> torch.optim.Optimize
     two. A projection that is tied to the token embedding has the embedding's rate.
     """
     groups: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    for place, weights in _weights_by_place(model, config).items():
+    for place, weights in weights_by_place(model, config).items():
         groups[place.by_muon].append(
             {
                 "params": weights,
@@ -55,16 +55,17 @@ def new_optimizer(model: Model, config: OptimizerConfig) -> torch.optim.Optimize
     return parts[0] if len(parts) == 1 else _Together(*parts)
 
 
-def _weights_by_place(model: Model, config: OptimizerConfig) -> dict[_Place, list[Tensor]]:
+def weights_by_place(model: Model, config: OptimizerConfig) -> dict[Place, list[Tensor]]:
+    """The weights that are trained, those that are updated alike together."""
     names = [name for name, _ in model.named_parameters()]
     num_layers = 1 + max((_layer(name) for name in names if _in_layers(name)), default=-1)
-    places: dict[_Place, list[Tensor]] = {}
+    places: dict[Place, list[Tensor]] = {}
     for name, weight in model.named_parameters():
         if not weight.requires_grad:
             continue
         by_muon = config.matrices == "muon" and weight.ndim == 2 and _in_layers(name)
         ratio = config.layer_decay ** _distance_from_top(name, num_layers)
-        place = _Place(
+        place = Place(
             by_muon=by_muon,
             decays=weight.ndim >= 2,
             rate_ratio=ratio * config.muon_learning_rate / config.learning_rate if by_muon else ratio,

@@ -5,8 +5,9 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -21,7 +22,18 @@ from bertsmith.objectives.report import LossReport, Objective, add_counts
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
 from bertsmith.training.row_gradients import RowGradients
 
-__all__ = ["StepReport", "TrainState", "new_optimizer", "optimizer_tensors", "restore_optimizer", "train_step"]
+__all__ = [
+    "StepPhase",
+    "StepReport",
+    "TrainState",
+    "new_optimizer",
+    "optimizer_tensors",
+    "restore_optimizer",
+    "train_step",
+]
+
+StepPhase = Literal["forward", "backward", "optimizer"]
+"""What a step does: forward and backward for each micro-batch in turn, then the optimizer, clipping included."""
 
 
 @dataclass
@@ -84,11 +96,12 @@ def train_step(
     learning_rate: float,
     clip_norm: float,
     seed: int,
+    on_phase: Callable[[StepPhase], None] = lambda phase: None,
 ) -> StepReport:
     """Take one step.
 
     The loss is the mean over all predictions of all micro-batches, whatever their sizes. Dropout is a pure function of
-    the seed, the step and the micro-batch; torch's own random state is left as it was.
+    the seed, the step and the micro-batch; torch's own random state is left as it was. `on_phase` is told what begins.
     """
     counts = add_counts(objective.counts(batch) for batch in micro_batches)
     parts: list[LossReport] = []
@@ -96,14 +109,19 @@ def train_step(
         with weights_held():
             for number, batch in enumerate(micro_batches):
                 with _dropout_seed(derived_seed(seed, "dropout", state.step, number), device):
+                    on_phase("forward")
                     with device.matrix_precision():
                         report = objective.report(state.model, batch.to(device.name), with_hits=False)
+                    on_phase("backward")
                     report.loss(counts).backward()
                 parts.append(report.detached())
     gradient_norm, updated = 0.0, False
     if parts:
         for group in state.optimizer.param_groups:
             group["lr"] = learning_rate * group.get(RATE_RATIO, 1.0)
+        # The last of the backward pass: autograd leaves the token embedding's gradient in rows.
+        state.rows.add_to_gradient()
+        on_phase("optimizer")
         gradient_norm = _update(state, clip_norm)
         updated = math.isfinite(gradient_norm)
     state.optimizer.zero_grad(set_to_none=True)
@@ -115,7 +133,6 @@ def train_step(
 def _update(state: TrainState, longest: float) -> float:
     """Move the weights by gradients that are together no longer than `longest`; gives how long they were. Where that is
     no finite number, the weights stay."""
-    state.rows.add_to_gradient()
     gradients = [weight.grad for weight in state.model.parameters() if weight.grad is not None]
     norm = total_norm(gradients)
     if math.isfinite(norm):

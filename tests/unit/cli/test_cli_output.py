@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bertsmith.cli.output import RowDisplay, TrainingDisplay, result
+from bertsmith.cli.output import CountDisplay, TrainingDisplay, result
 from bertsmith.training.events import CheckpointWritten, Progress, RunStarted, Sampled, StepsDecided, Validated
 
 
@@ -105,7 +105,7 @@ def test_rows_are_counted_in_plain_lines_where_there_is_no_terminal(
 ) -> None:
     clock = iter([100.0, 105.0, 110.0, 111.0, 120.0, 140.0])
     monkeypatch.setattr("bertsmith.cli.output.time.monotonic", lambda: next(clock))
-    display = RowDisplay(4000)
+    display = CountDisplay(4000)
     for done in (500, 1000, 1100, 2000, 4100):
         display(done)
     display.close()
@@ -116,13 +116,22 @@ def test_rows_are_counted_in_plain_lines_where_there_is_no_terminal(
     ]
 
 
+def test_what_is_slow_is_counted_to_a_tenth_and_a_total_that_is_known_is_no_guess(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([100.0, 110.0])
+    monkeypatch.setattr("bertsmith.cli.output.time.monotonic", lambda: next(clock))
+    CountDisplay(44, counted="steps", is_exact=True)(4)
+    assert capsys.readouterr().err == "4 of 44 steps  0.4 steps/s  1:40 left\n"
+
+
 def test_rows_are_counted_in_one_live_line_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     clock = iter([100.0, 101.0, 101.1, 102.0])
     monkeypatch.setattr("bertsmith.cli.output.time.monotonic", lambda: next(clock))
-    display = RowDisplay(None)
+    display = CountDisplay(None)
     for done in (10, 11, 20):
         display(done)
     display.close()

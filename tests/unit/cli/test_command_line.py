@@ -30,6 +30,8 @@ COMMANDS = (
     ("evaluate",),
     ("compare",),
     ("plan",),
+    ("profile", "pretrain"),
+    ("profile", "finetune"),
     ("import",),
     ("push",),
     ("info",),

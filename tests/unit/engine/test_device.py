@@ -1,10 +1,14 @@
 """Where a run runs."""
 
+import ctypes
+
 import pytest
 import torch
 
-from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine import device as of_device
+from bertsmith.engine.device import Device, choose_device, kernels_used
 from bertsmith.foundation.errors import InputError
+from bertsmith.kernels.library import Kernels
 
 
 def test_what_was_said_is_taken() -> None:
@@ -35,3 +39,14 @@ def test_matrix_products_run_in_the_precision_and_only_inside_the_block(precisio
     with choose_device("cpu", precision).matrix_precision():
         assert (matrix @ matrix).dtype == expected
     assert (matrix @ matrix).dtype == torch.float32
+
+
+def test_kernels_are_told_as_they_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_device, "kernels", lambda: Kernels(ctypes.CDLL(None)))
+    for multiplies, expected in ((True, "all"), (False, "without_products")):
+        monkeypatch.setattr(of_device, "multiplies", lambda multiplies=multiplies: multiplies)
+        assert kernels_used(Device("cpu", "bf16")) == expected
+        assert kernels_used(Device("cpu", "fp32")) == "without_products"
+        assert kernels_used(Device("cuda", "bf16")) == "none"
+    monkeypatch.setattr(of_device, "kernels", lambda: Kernels(None, "there is no compiler"))
+    assert kernels_used(Device("cpu", "bf16")) == "none"

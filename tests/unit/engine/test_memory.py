@@ -4,7 +4,10 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from bertsmith.engine.memory import peak_memory_bytes
 
 _SCRIPT = """
 import resource, torch
@@ -33,3 +36,20 @@ def test_memory_that_is_kept_is_not_faulted_in_anew() -> None:
     pages = 8 * (4 << 23) // resource.getpagesize()
     assert _faults(keeps=False) > pages / 20, "blocks of 32 MiB go back to the system by default, whatever its pages"
     assert _faults(keeps=True) < 100
+
+
+def test_the_peak_stays_when_memory_is_given_back() -> None:
+    before = peak_memory_bytes()
+    assert before is not None
+    assert before > 50 << 20
+    held = np.ones((before >> 2) + (64 << 20) // 8)
+    assert held.nbytes > before
+    del held
+    after = peak_memory_bytes()
+    assert after is not None
+    assert after >= before + (64 << 20)
+
+
+def test_where_the_system_does_not_tell_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert peak_memory_bytes() is None

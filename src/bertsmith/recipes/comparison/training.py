@@ -126,10 +126,12 @@ def _settings(config: CompareConfig, corpus: Corpus, objective: str, length: Len
         "max_length": config.max_length,
         "model": {"start": config.model, "max_position_embeddings": config.max_length},
         "length": length.model_dump(exclude_none=True),
+        # The same for all three, as published: what is best for one alone would not compare them.
+        "masking": {"mask_rate": 0.15},
         "training": {
             "batch_tokens": config.batch_tokens,
             "seed": config.seed,
-            "optimizer": {"learning_rate": config.learning_rate},
+            "optimizer": {"kind": "adamw", "learning_rate": config.learning_rate},
         },
         "runtime": config.runtime.model_dump(exclude_none=True),
     }

@@ -14,13 +14,12 @@ from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file, write_json
-from bertsmith.model.heads import Model
 from bertsmith.objectives.report import Objective
+from bertsmith.recipes.finetuning.begin import first_state, loop_config_of, new_state
 from bertsmith.recipes.finetuning.data import Loaded, TaskData
 from bertsmith.recipes.finetuning.given import Given
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
 from bertsmith.recipes.finetuning.several import run_seeds
-from bertsmith.recipes.finetuning.start_model import freeze_encoder, start_model
 from bertsmith.recipes.finetuning.validation import Validation, badness, closing_validations, keep_best
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
@@ -33,7 +32,7 @@ from bertsmith.training.events import Observer
 from bertsmith.training.log import LogWriter, read_log
 from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
 from bertsmith.training.schedule import StepBudget
-from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.step import TrainState
 from bertsmith.training.stopping import stop_requests
 
 Notify = Callable[[str], None]
@@ -118,7 +117,7 @@ def _train(
     batches = given.batches(config)
     for note in (*given.data.notes, *given.examples.notes, *batches.notes, *notes_on_kernels(device)):
         notify(note)
-    loop_config = _loop_config(config, given)
+    loop_config = loop_config_of(config, given)
     run.write(run.record() | _facts(given, batches, device, loop_config))
     objective = given.task.objective(given.data.train, given.data.labels, config)
     checkpoints = CheckpointStore(run.checkpoints, keep=config.training.keep_checkpoints)
@@ -150,13 +149,6 @@ def _train(
     evaluation = validate.settle(has_other_weights=kept_step != state.step)
     evaluation |= {"decided_by": {"metric": metric, "better": better}}
     return _finish(config, run, given, state, evaluation, kept_step)
-
-
-def _loop_config(config: FinetuneConfig, given: Given) -> LoopConfig:
-    """What the loop is told, with a learning rate that fits the model."""
-    rate = config.learning_rate_for(given.source.model.config.encoder.hidden_size)
-    optimizer = config.training.optimizer.model_copy(update={"learning_rate": rate})
-    return config.training.model_copy(update={"optimizer": optimizer})
 
 
 def _facts(given: Given, batches: Loaded, device: Device, loop_config: LoopConfig) -> dict[str, Any]:
@@ -191,20 +183,10 @@ class _Begin:
         checkpoint = checkpoints.newest()
         if checkpoint is not None:
             read, saved = checkpoint.read()
-            state = self._state(read.model)
+            state = new_state(read.model, self.config, self.loop_config, self.device)
             self.notify(f"goes on from step {saved.step}")
             return state, restored(state, saved), self._validation(state)
-        model, notes = start_model(
-            self.given.source,
-            self.given.task_heads,
-            dropout=self.config.dropout,
-            fresh_weights=self.config.fresh_weights,
-            seed=self.config.training.seed,
-            frozen=self.config.freeze == "encoder",
-        )
-        for note in notes:
-            self.notify(note)
-        state = self._state(model)
+        state = first_state(self.config, self.loop_config, self.given, self.device, self.notify)
         validation = self._validation(state)
         return state, Bookkeeping(self._budget(state, validation)), validation
 
@@ -224,13 +206,6 @@ class _Begin:
 
     def _validation(self, state: TrainState) -> Validation:
         return Validation(state.model, self.batches, self.given, self.device)
-
-    def _state(self, model: Model) -> TrainState:
-        model = model.to(self.device.name)
-        model.train()
-        if self.config.freeze == "encoder":
-            freeze_encoder(model)
-        return TrainState(model, new_optimizer(model, self.loop_config.optimizer))
 
 
 def _refuse_changed_data(run: RunFolder, data: TaskData) -> None:

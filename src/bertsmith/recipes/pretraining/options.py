@@ -17,8 +17,9 @@ from bertsmith.training.config import LengthConfig, TrainingConfig
 class ModelChoice(Config):
     """Where the model comes from, and in what it differs from there."""
 
-    start: str = "bert-toy"
-    """A preset's name or a config.json, for fresh weights; or a model folder, to go on from its weights."""
+    start: str = "modern-toy"
+    """A preset's name or a config.json, for fresh weights; or a model folder, to go on from its weights. Where none is
+    named and the objective needs what a modern encoder has not, it is bert-toy."""
     num_hidden_layers: Count | None = None
     hidden_size: Count | None = None
     num_attention_heads: Count | None = None

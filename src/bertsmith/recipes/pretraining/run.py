@@ -15,25 +15,19 @@ from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.folders.model_folder import CARD, write_model
-from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file
 from bertsmith.inference.fill import FillPredictor
-from bertsmith.model.encoder import Encoder
-from bertsmith.model.heads import Model
+from bertsmith.recipes.pretraining.begin import DEFAULT_EPOCHS, data_of_run, first_state, new_state
 from bertsmith.recipes.pretraining.checks import refuse_early
+from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, with_settings
 from bertsmith.recipes.pretraining.corpus import corpus_of_run
-from bertsmith.recipes.pretraining.data import (
-    OBJECTIVES,
-    PretrainingData,
-    pretraining_data,
-)
+from bertsmith.recipes.pretraining.data import OBJECTIVES, PretrainingData
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.sampling import Sampler, WritingSampler
 from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
 from bertsmith.recipes.pretraining.start_encoder import refuse_unknown_start
-from bertsmith.recipes.pretraining.start_model import start_model
 from bertsmith.recipes.results import Run
-from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
+from bertsmith.recipes.run_folder import RunFolder, holds_run, record_of, remove_earlier
 from bertsmith.recipes.run_record import versions
 from bertsmith.recipes.step_budget import step_budget
 from bertsmith.reports.model_card import model_card
@@ -42,11 +36,10 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.events import Observer
 from bertsmith.training.log import LogWriter, read_log
 from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
-from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.step import TrainState
 from bertsmith.training.stopping import stop_requests
 
 Notify = Callable[[str], None]
-_DEFAULT_EPOCHS = 3.0
 
 
 def pretrain_run(
@@ -72,20 +65,33 @@ def pretrain_run(
     """
     started_at = time.monotonic()
     refuse_unknown_start(config.model)
-    config = with_start_defaults(config)
     folder = Path(out)
     if restart and holds_run(folder):
-        refuse_early(config)  # A slip of the pen must not cost the earlier run.
+        refuse_early(with_start_defaults(config))  # A slip of the pen must not cost the earlier run.
         remove_earlier(folder, config, (*config.sources, config.tokenizer_folder, config.model.start))
+    if config.runtime.threads is not None:
+        torch.set_num_threads(config.runtime.threads)
+    config, chosen = _with_choice(config, folder, notify)
     run = RunFolder(folder, config)
     if run.is_finished:
         return run.finished()
     refuse_early(config, has_begun=run.has_checkpoint)
-    if config.runtime.threads is not None:
-        torch.set_num_threads(config.runtime.threads)
     device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
     with run.absent_if_refused():
+        run.write(run.record() | ({"chosen": chosen} if chosen else {}) | {"precision": device.precision})
         return _train(config, run, device, started_at, observers, notify)
+
+
+def _with_choice(config: PretrainConfig, folder: Path, notify: Notify) -> tuple[PretrainConfig, dict[str, Any]]:
+    """The config with all that nobody gave, and what of it was chosen for the time; an earlier choice stands."""
+    chosen: dict[str, Any] = {}
+    if is_to_be_chosen(config):
+        if holds_run(folder):
+            chosen = record_of(folder).get("chosen", {})
+        else:
+            refuse_early(with_start_defaults(config))
+            chosen = chosen_settings(config, choose_device(config.runtime.device, config.runtime.precision), notify)
+    return with_start_defaults(with_settings(config, chosen)), chosen
 
 
 def _train(
@@ -96,7 +102,6 @@ def _train(
     observers: Sequence[Observer],
     notify: Notify,
 ) -> Run:
-    run.write(run.record() | {"precision": device.precision})
     corpus, tokenizer = corpus_of_run(config, run, notify)
     for note in (*(f"note: {warning}" for warning in corpus.warnings), *notes_on_kernels(device)):
         notify(note)
@@ -158,35 +163,18 @@ def _assemble(
 ) -> _Pieces:
     """Data, model and state: from the newest checkpoint where there is one."""
     sequence_format = SequenceFormat.of(tokenizer)
-    data = pretraining_data(
-        corpus,
-        sequence_format,
-        objective=config.objective,
-        max_length=config.max_length,
-        masking=config.masking,
-        training=config.training,
-        sequences=config.sequences,
-    )
+    data = data_of_run(config, corpus, sequence_format)
     checkpoint = CheckpointStore(run.checkpoints).newest()
     if checkpoint is not None:
         read, saved = checkpoint.read()
-        state = _new_state(read.model, config, device)
+        state = new_state(read.model, config, device)
         books = restored(state, saved)
         notify(f"goes on from step {state.step}")
     else:
-        start = start_model(
-            config.model,
-            tokenizer,
-            token_counts=corpus.split("train").token_counts,
-            objective=config.objective,
-            seed=config.training.seed,
-        )
-        for note in start.notes:
-            notify(note)
-        state = _new_state(start.model, config, device)
+        state = first_state(config, corpus, tokenizer, device, notify)
         budget = step_budget(
             config.length,
-            default_epochs=_DEFAULT_EPOCHS,
+            default_epochs=DEFAULT_EPOCHS,
             batches_per_epoch=data.train.batches_per_epoch,
             measure=(state.model, OBJECTIVES[config.objective], lambda step: data.train.micro_batches(step, 1), device),
             validation_share=config.training.validation_tokens / config.training.batch_tokens,
@@ -202,20 +190,6 @@ def _assemble(
         return metrics | data.pair_facts
 
     return _Pieces(state, books, data, sequence_format, Prefetcher(data.train.micro_batches), validate)
-
-
-def _new_state(model: Model, config: PretrainConfig, device: Device) -> TrainState:
-    if config.training.recompute_activations:
-        if not isinstance(model.encoder, Encoder):
-            raise InputError(
-                "training.recompute_activations needs an encoder of transformer layers",
-                f"one of family {model.config.encoder.family}",
-                "Leave it false.",
-            )
-        model.encoder.recompute_activations(True)
-    model = model.to(device.name)
-    model.train()
-    return TrainState(model, new_optimizer(model, config.training.optimizer))
 
 
 def _facts(corpus: Corpus, tokenizer: Tokenizer) -> dict[str, Any]:

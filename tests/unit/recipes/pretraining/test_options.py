@@ -8,7 +8,8 @@ import tomli_w
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.pretraining.options import PretrainConfig
-from bertsmith.recipes.settings import put, read_settings, with_assignments
+from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
+from bertsmith.recipes.settings import named_settings, put, read_settings, with_assignments
 
 BASE: dict[str, Any] = {"sources": ["text"]}
 
@@ -146,3 +147,11 @@ def test_what_a_run_writes_down_without_its_being_given_is_taken() -> None:
 @pytest.mark.parametrize("length", [{"epochs": 1}, {"steps": 10}, {"minutes": 0.5}, {}])
 def test_one_length_or_none_is_taken(length: dict[str, Any]) -> None:
     assert _parse({"length": length}).length.model_dump(exclude_none=True) == length
+
+
+@pytest.mark.parametrize("name", named_settings())
+def test_settings_that_come_with_the_package_leave_nothing_to_the_recipe_of_few_tokens(name: str) -> None:
+    given = read_settings(Path(name))
+    config = PretrainConfig.parse({"sources": ["text"], **given}, where=name)
+    filled = with_start_defaults(config)
+    assert (filled.training, filled.masking, filled.model) == (config.training, config.masking, config.model)

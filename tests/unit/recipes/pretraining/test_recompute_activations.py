@@ -10,7 +10,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.model import Encoder, EncoderConfig, ModelConfig, RotaryConfig, new_model
 from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.model.packed import PackedTokens
-from bertsmith.recipes.pretraining import run as recipe
+from bertsmith.recipes.pretraining.begin import new_state
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.training.config import TrainingConfig
 
@@ -29,7 +29,7 @@ def _model_config(**changes: Any) -> ModelConfig:
 @pytest.mark.parametrize("on", [True, False])
 @pytest.mark.parametrize("family", [{}, {"family": "modern", "type_vocab_size": 0, "rotary": RotaryConfig()}])
 def test_layers_are_made_anew_in_the_backward_pass_where_it_is_set(on: bool, family: dict[str, Any]) -> None:
-    state = recipe._new_state(new_model(_model_config(**family), seed=0), _config(recompute_activations=on), CPU)
+    state = new_state(new_model(_model_config(**family), seed=0), _config(recompute_activations=on), CPU)
     assert isinstance(state.model.encoder, Encoder)
     runs: list[str] = []
     for number, layer in enumerate(state.model.encoder.layers):
@@ -47,5 +47,5 @@ def test_it_is_off_unless_set() -> None:
 def test_an_elmo_has_no_such_layers() -> None:
     model = new_model(elmo_of_like_size(_model_config()), seed=0)
     with pytest.raises(InputError, match="needs an encoder of transformer layers"):
-        recipe._new_state(model, _config(recompute_activations=True), CPU)
-    recipe._new_state(model, _config(), CPU)
+        new_state(model, _config(recompute_activations=True), CPU)
+    new_state(model, _config(), CPU)
