@@ -5,9 +5,10 @@
     python -m benchmarks.time_to_loss turns --corpus CORPUS --work DIR     # steps of both in turn, and the JSON
 
 CORPUS is a corpus that `bertsmith prepare` made, with a vocabulary of 64,000 pieces for the published comparison. The
-peer is `BertForMaskedLM` of the same sizes, trained as transformers' own example is: text cut into blocks of 128 tokens,
-dropout 0.1, 15 % masked by its collator, AdamW at 1e-3 that falls in a line, batches of 32 blocks, one epoch. Ours is
-`bertsmith pretrain` on the same corpus with our defaults, for so many steps that its loss is no higher.
+peer is `BertForMaskedLM` of 4 layers of 128, trained as transformers' own example is: text cut into blocks of 128
+tokens, dropout 0.1, 15 % masked by its collator, AdamW at 1e-3 that falls in a line, batches of 32 blocks, one epoch.
+Ours is `bertsmith pretrain` on the same corpus with our defaults, whose model has as many layers of the same width, for
+so many steps that its loss is no higher.
 
 Both models are scored by `bertsmith evaluate` on the held-out part of the corpus: the same tokens, the same masks. The
 loss of the peer does not depend on how fast it runs, so it may be trained in bf16 while other work goes on; what its
@@ -16,6 +17,7 @@ that the command does, the start of Python and the final validation too.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -30,7 +32,7 @@ import transformers
 
 import bertsmith
 from benchmarks.measuring import contest, serve, summary, write_part
-from benchmarks.training_step import FP32, OURS, contestant
+from benchmarks.training_step import FP32, OURS, WORK, contestant
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.model import PRESETS
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -43,13 +45,12 @@ def blocks(corpus: Corpus, tokenizer: Tokenizer) -> torch.Tensor:
     """The training text as transformers' example cuts it: documents in a row, each between its special tokens, and cut
     every `LENGTH` tokens; ``[blocks, LENGTH]``."""
     train = corpus.split("train")
-    starts = train.sentence_starts[train.document_starts]
-    first, last = tokenizer.cls_id, tokenizer.sep_id
-    rows = [
-        np.concatenate([[first], train.tokens(int(start), int(end)), [last]])
-        for start, end in zip(starts[:-1], starts[1:], strict=True)
+    starts = train.sentence_starts[train.document_starts].tolist()
+    framed = [
+        np.r_[tokenizer.cls_id, train.tokens(start, end), tokenizer.sep_id]
+        for start, end in itertools.pairwise(starts)
     ]
-    flat = np.concatenate(rows).astype(np.int64)
+    flat = np.concatenate(framed).astype(np.int64)
     return torch.from_numpy(flat[: len(flat) // LENGTH * LENGTH].reshape(-1, LENGTH))
 
 
@@ -94,7 +95,7 @@ def train_ours(corpus: Corpus, work: Path, steps: int) -> None:
     out = work / "ours"
     command = [sys.executable, "-m", "bertsmith", "pretrain", str(corpus.folder), "--out", str(out), "--restart"]
     started_at = time.monotonic()
-    subprocess.run([*command, "--model", "bert-toy", "--steps", str(steps)], check=True)
+    subprocess.run([*command, "--steps", str(steps)], check=True)
     seconds = time.monotonic() - started_at
     loss = score(out / "model", corpus)
     (work / "ours.json").write_text(json.dumps({"steps": steps, "seconds": seconds, "loss": loss}))
@@ -128,11 +129,12 @@ def compared(work: Path) -> dict[str, Any]:
     """What the peer's epoch takes, beside what ours took to the same loss."""
     peer, ours = (json.loads((work / f"{who}.json").read_text(encoding="utf-8")) for who in ("peer", "ours"))
     found = contest("time_to_loss", (OURS, FP32), rounds=5, warmup=1)
-    step = statistics.median(found[FP32]) / 3
+    steps = [turn / WORK["bert-toy"].steps for turn in found[FP32]]
+    epoch_seconds = peer["steps"] * statistics.median(steps)
     return {
-        "transformers fp32": {**peer, "step": summary([turn / 3 for turn in found[FP32]]), "seconds": peer["steps"] * step},
-        "bertsmith": ours,
-        "times less": round(peer["steps"] * step / ours["seconds"], 1),
+        FP32: {**peer, "step": summary(steps), "seconds": epoch_seconds},
+        OURS: ours,
+        "times less": round(epoch_seconds / ours["seconds"], 1),
     }
 
 

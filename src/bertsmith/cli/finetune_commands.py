@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bertsmith.cli.clock import started_at
 from bertsmith.cli.evaluation_display import show_details
 from bertsmith.cli.options import (
     Assignments,
@@ -125,7 +126,9 @@ def finetune(
                 "For example: bertsmith finetune classify train.csv --model DIR --out OUT",
             )
     parsed = FinetuneConfig.parse(values, where="the options" if config is None else str(config))
-    run = finetune_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
+    run = finetune_run(
+        parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note, started_at=started_at()
+    )
     if run.already_finished:
         note(f"{out} is finished. --restart begins anew.")
     _show_run(run, parsed.task, as_json=as_json)

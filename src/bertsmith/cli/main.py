@@ -20,6 +20,7 @@ from bertsmith.cli import (
     train_commands,
     use_commands,
 )
+from bertsmith.cli.clock import command_begins
 from bertsmith.foundation.errors import BertsmithError, InputError, Stopped
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ def _options(
 
 def run() -> None:
     """Run the command line and end the process with its exit code."""
+    command_begins()
     # Threads that wait for work by spinning make a step ten times slower once another program wants their core. It must
     # be said before torch is loaded; what a person has set stays.
     if "OMP_WAIT_POLICY" not in os.environ:

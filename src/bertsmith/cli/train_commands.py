@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from bertsmith.cli.clock import started_at
 from bertsmith.cli.options import (
     Assignments,
     BatchTokens,
@@ -44,7 +45,7 @@ def demo(
     from bertsmith.cli.demo_summary import show_demonstration
     from bertsmith.recipes.demonstration.run import demo_run
 
-    shown = demo_run(out, minutes=minutes, observers=[TrainingDisplay()], notify=note)
+    shown = demo_run(out, minutes=minutes, observers=[TrainingDisplay()], notify=note, started_at=started_at())
     show_demonstration(shown, as_json=as_json)
 
 
@@ -104,7 +105,9 @@ def pretrain(
     if not values.get("sources"):
         raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
     parsed = PretrainConfig.parse(values, where="the options" if config is None else str(config))
-    run = pretrain_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
+    run = pretrain_run(
+        parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note, started_at=started_at()
+    )
     if run.already_finished:
         note(f"{out} is finished. --restart begins anew.")
     result(

@@ -18,7 +18,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rates_are_work_over_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "_median_seconds", lambda work, device, *, warmup_rounds, rounds: 0.01)
+    monkeypatch.setattr(rates, "_fastest_seconds", lambda work, device, *, warmup_rounds, rounds: 0.01)
     found = measured_rates(Device("cpu", "fp32"))
     assert found.operations_per_second == pytest.approx(2 * 128**3 / 0.01)
     assert found.bf16_operations_per_second == pytest.approx(2 * 128**3 / 0.01)
@@ -39,7 +39,7 @@ def test_the_products_are_in_the_precision_that_they_are_told_of(
         # As fast as its type is wide, so that the two are told apart.
         return made.element_size() / 1e3
 
-    monkeypatch.setattr(rates, "_median_seconds", take)
+    monkeypatch.setattr(rates, "_fastest_seconds", take)
     found = measured_rates(Device("cpu", precision))  # pyright: ignore[reportArgumentType]
     assert set(kinds) == ({torch.bfloat16} if precision == "bf16" else {torch.bfloat16, torch.float32})
     ratio = found.bf16_operations_per_second / found.operations_per_second
@@ -53,10 +53,20 @@ def test_a_processor_that_takes_very_long_is_not_asked_for_more(monkeypatch: pyt
         asked.append(rounds)
         return 2.0
 
-    monkeypatch.setattr(rates, "_median_seconds", slow)
+    monkeypatch.setattr(rates, "_fastest_seconds", slow)
     found = measured_rates(Device("cpu", "bf16"))
     assert asked == [1, rates._ROUNDS]
     assert found.operations_per_second == pytest.approx(2 * 32**3 / 2.0)
+
+
+def test_the_fastest_round_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, took = [0.0], iter([0.1, 9.0, 3.0, 2.0, 4.0])
+
+    def work() -> None:
+        now[0] += next(took)
+
+    monkeypatch.setattr("bertsmith.engine.rates.time.perf_counter", lambda: now[0])
+    assert rates._fastest_seconds(work, Device("cpu", "fp32"), warmup_rounds=1, rounds=4) == pytest.approx(2.0)
 
 
 def test_this_machine_has_rates() -> None:

@@ -45,6 +45,7 @@ def demo_run(
     minutes: float,
     observers: Sequence[Observer] = (),
     notify: Callable[[str], None] = lambda message: None,
+    started_at: float | None = None,
 ) -> Demonstration:
     """Train on Python's documentation, then ask the model about Python.
 
@@ -53,6 +54,7 @@ def demo_run(
         minutes: time for all of it.
         observers: as for pre-training.
         notify: as for pre-training.
+        started_at: as for pre-training.
     """
     folder = Path(out)
     text = folder.with_name(f"{folder.name}-text") / "python.txt"
@@ -60,7 +62,7 @@ def demo_run(
         text.parent.mkdir(parents=True, exist_ok=True)
         write_documents(python_documentation(), text)
     config = PretrainConfig.parse(demo_settings(text, minutes), where="the demonstration")
-    run = pretrain_run(config, folder, observers=observers, notify=notify)
+    run = pretrain_run(config, folder, observers=observers, notify=notify, started_at=started_at)
     predictor = load_fill(run.model_folder)
     common_words = _commonest_words(text)
     lines = load_cloze()

@@ -45,6 +45,7 @@ def finetune_run(
     restart: bool = False,
     observers: Sequence[Observer] = (),
     notify: Notify = lambda message: None,
+    started_at: float | None = None,
 ) -> Run:
     """Run, or go on with, a fine-tuning.
 
@@ -54,12 +55,13 @@ def finetune_run(
         restart: remove what `out` holds of an earlier run first.
         observers: are told of progress, validations and checkpoints.
         notify: is told in a line what is being done, and what stands out in the data.
+        started_at: when the run began, on the monotonic clock, for one whose length is a time; now where not given.
 
     Raises:
         InputError: if something given cannot be used; mostly before any work begins.
         Stopped: if a stop was asked for. The same call goes on.
     """
-    started_at = time.monotonic()
+    started_at = time.monotonic() if started_at is None else started_at
     folder = Path(out)
     begins_anew = restart and holds_run(folder)
     if not begins_anew:

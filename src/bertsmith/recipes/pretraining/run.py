@@ -49,6 +49,7 @@ def pretrain_run(
     restart: bool = False,
     observers: Sequence[Observer] = (),
     notify: Notify = lambda message: None,
+    started_at: float | None = None,
 ) -> Run:
     """Run, or go on with, a pre-training.
 
@@ -58,12 +59,13 @@ def pretrain_run(
         restart: remove what `out` holds of an earlier run first.
         observers: are told of progress, validations, samples and checkpoints.
         notify: is told in a line what is being done.
+        started_at: when the run began, on the monotonic clock, for one whose length is a time; now where not given.
 
     Raises:
         InputError: if something given cannot be used; mostly before any work begins.
         Stopped: if a stop was asked for. The same call goes on.
     """
-    started_at = time.monotonic()
+    started_at = time.monotonic() if started_at is None else started_at
     refuse_unknown_start(config.model)
     folder = Path(out)
     if restart and holds_run(folder):
