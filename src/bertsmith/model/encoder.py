@@ -156,11 +156,11 @@ class Encoder(PackedEncoder):
         return self._recorded(packed)
 
     def _recorded(self, packed: PackedTokens) -> Iterator[list[Tensor]]:
-        for layer, _ in zip(self._calls, self._residual_stream(packed), strict=True):
+        for layer, _ in zip(self.calls, self._residual_stream(packed), strict=True):
             yield layer.attention.recorded  # pyright: ignore[reportAttributeAccessIssue, reportReturnType]
 
     @property
-    def _calls(self) -> list[nn.Module]:
+    def calls(self) -> list[nn.Module]:
         """The layers in the order in which they are called."""
         served = self.config.num_hidden_layers // len(self.layers)
         return [layer for layer in self.layers for _ in range(served)]
@@ -168,7 +168,7 @@ class Encoder(PackedEncoder):
     def _residual_stream(self, packed: PackedTokens) -> Iterator[Tensor]:
         stream = Stream.of(self.embeddings(packed))
         rotations = self.rotations(packed.position_ids)
-        for layer in self._calls:
+        for layer in self.calls:
             stream = self._run(layer, stream, packed.layout, rotations[layer.rotation_index])
             yield stream.exact
 
