@@ -179,7 +179,7 @@ def test_another_setting_for_the_same_folder_is_refused_and_named(
     out = whole_runs("mlm")
     before = _files(out)
     assert bertsmith(_arguments(text, out, "mlm", "--set", "training.optimizer.learning_rate=0.5")) == 2
-    assert "training.optimizer.learning_rate was 0.003 and is now 0.5" in capsys.readouterr().err
+    assert "training.optimizer.learning_rate was 0.005 and is now 0.5" in capsys.readouterr().err
     assert _files(out) == before
 
 

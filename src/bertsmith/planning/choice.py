@@ -12,7 +12,7 @@ from bertsmith.model import ModelConfig, meta_model, preset
 from bertsmith.model.encoder_config import EncoderConfig
 from bertsmith.model.packed import PackedTokens
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
-from bertsmith.planning.floor import encoder_operations, work_of_step
+from bertsmith.planning.floor import work_of_step
 from bertsmith.training.config import OptimizerConfig
 
 _START = "modern-toy"
@@ -24,9 +24,7 @@ _WEIGHTS_AT_ONE, _GROWTH = 0.15e6, 0.5
 found by the runs in docs/lab-notes.md."""
 _BYTES_A_PIECE, _BYTES_A_TOKEN = 500, 5
 _SMALLEST_VOCABULARY, _LARGEST_VOCABULARY = 384, 32_000
-_FEWEST_PIECES = 2048
-"""Even where they take longer than the layers: with fewer, words become letters."""
-_FEWEST_STEPS, _MANY_STEPS = 600, 5000
+_FEWEST_STEPS, _MANY_STEPS = 600, 10_000
 _SMALL_BATCH, _BATCH, _LARGE_BATCH = 2048, 4096, 8192
 _VALIDATING_SHARE, _FEWEST_VALIDATED, _MOST_VALIDATED = 0.05, 10_000, 200_000
 
@@ -57,10 +55,10 @@ class Size:
 SIZES = (
     Size(2, 128),
     Size(4, 128),
-    Size(2, 256),
+    Size(4, 192),
     Size(4, 256),
-    Size(4, 384),
-    Size(6, 384),
+    Size(6, 320),
+    Size(8, 384),
     Size(8, 512),
     Size(12, 512),
     Size(12, 768),
@@ -92,7 +90,7 @@ class Choice:
 
     size: Size
     vocab_size: int
-    """As asked, or the most pieces that a tokenizer should have."""
+    """As asked, or what the text can fill."""
     batch_tokens: int
     tokens_per_second: float
     steps: int
@@ -107,15 +105,13 @@ def choose(asked: Asked, rates: MachineRates) -> Choice:
 
     The weights inside the layers grow with the square root of the operations that the time holds, as do the tokens that
     they see (Hoffmann et al. 2022, whose law this is; its constant is measured here). The vocabulary is as large as the
-    text can fill, and no larger than leaves half of a step to the encoder. Batches are small where there would be few
-    steps, and large where there are many.
+    text can fill, whatever the time: by what a hidden character costs, a smaller one loses even in a minute, though it
+    makes more steps. Batches are small where there would be few steps, and large where there are many.
     """
     operations = asked.seconds * rates.operations_per_second * _SHARE_OF_FLOOR
     best = _WEIGHTS_AT_ONE * (operations / 1e13) ** _GROWTH
     size = min(SIZES, key=lambda known: abs(math.log(known.weights / best)))
-    vocab_size = asked.vocab_size or min(
-        text_vocab_size(asked.text_bytes), affordable_vocab_size(_encoder(size, 1), asked.mask_rate)
-    )
+    vocab_size = asked.vocab_size or text_vocab_size(asked.text_bytes)
     batch_tokens = asked.batch_tokens
     if batch_tokens is None:
         steps = asked.seconds / step_seconds(size, vocab_size, _BATCH, asked, rates)
@@ -128,17 +124,6 @@ def choose(asked: Asked, rates: MachineRates) -> Choice:
     shown = _VALIDATING_SHARE * asked.seconds / asked.validations * 3 * batch_tokens / seconds
     validation_tokens = int(min(max(shown, _FEWEST_VALIDATED), _MOST_VALIDATED))
     return Choice(size, vocab_size, batch_tokens, batch_tokens / seconds, steps, passes, validation_tokens)
-
-
-def affordable_vocab_size(encoder: EncoderConfig, mask_rate: float) -> int:
-    """Pieces whose scores take about as long as the layers do, since each selected token is scored with all of them.
-
-    Args:
-        encoder: of any size.
-        mask_rate: share of the tokens that is selected.
-    """
-    weights = sum(encoder_operations(encoder, np.ones(1, np.int64)).values()) / 2
-    return max(round(weights / (max(mask_rate, 0.01) * encoder.embedding_width)) // 64 * 64, _FEWEST_PIECES)
 
 
 def text_vocab_size(num_bytes: int) -> int:

@@ -28,12 +28,7 @@ def automatic_vocab_size(files: Sequence[Path]) -> int:
 
 
 def new_tokenizer(
-    files: Sequence[Path],
-    text: TextConfig,
-    config: TokenizerConfig,
-    *,
-    room: int | None = None,
-    affordable: int | None = None,
+    files: Sequence[Path], text: TextConfig, config: TokenizerConfig, *, room: int | None = None
 ) -> Tokenizer:
     """Train a tokenizer on files; where the config does not say how large, as large as their size suggests.
 
@@ -42,7 +37,6 @@ def new_tokenizer(
         text: how the files are read.
         config: what to train.
         room: entries at most that such a size may have, since a model has no more embeddings.
-        affordable: entries at most that a run has time for; more where the characters of the text need them.
     """
 
     def texts() -> Iterator[str]:
@@ -50,17 +44,13 @@ def new_tokenizer(
 
     if "vocab_size" in config.model_fields_set:
         return train_tokenizer(texts, config)
-    fitting = automatic_vocab_size(files)
-    fitting = fitting if room is None else min(fitting, room)
-    vocab_size = fitting if affordable is None else min(fitting, affordable)
+    vocab_size = automatic_vocab_size(files) if room is None else min(automatic_vocab_size(files), room)
     try:
         return train_tokenizer(texts, config.model_copy(update={"vocab_size": vocab_size}))
     except VocabularyTooLarge as error:
         # Nobody asked for a size that the text, short or of few words, cannot fill.
         return train_tokenizer(texts, config.model_copy(update={"vocab_size": error.num_pieces}))
     except VocabularyTooSmall as error:
-        if vocab_size < fitting:
-            return new_tokenizer(files, text, config, room=room)
         if vocab_size != room:
             raise
         received = f"{error.received}, as the model has {room:,} embeddings"
@@ -68,18 +58,12 @@ def new_tokenizer(
 
 
 def tokenizer_for(
-    files: Sequence[Path],
-    text: TextConfig,
-    config: TokenizerConfig,
-    folder: Path,
-    *,
-    room: int | None = None,
-    affordable: int | None = None,
+    files: Sequence[Path], text: TextConfig, config: TokenizerConfig, folder: Path, *, room: int | None = None
 ) -> Tokenizer:
     """The tokenizer that stands in `folder`, or one from `new_tokenizer` written there."""
     if (folder / MANIFEST).is_file():
         return Tokenizer.from_folder(folder)
-    tokenizer = new_tokenizer(files, text, config, room=room, affordable=affordable)
+    tokenizer = new_tokenizer(files, text, config, room=room)
     with new_folder(folder, seal={"kind": "tokenizer"}) as temporary:
         tokenizer.save(temporary)
     return tokenizer

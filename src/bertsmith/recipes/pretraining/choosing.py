@@ -7,10 +7,9 @@ from typing import Any
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.engine.device import Device
 from bertsmith.engine.rates import MachineRates, measured_rates
-from bertsmith.planning.choice import SIZES, Asked, Choice, Size, affordable_vocab_size, choose
+from bertsmith.planning.choice import SIZES, Asked, Choice, Size, choose
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
-from bertsmith.recipes.pretraining.start_encoder import known_encoder
 from bertsmith.recipes.settings import put_given
 from bertsmith.recipes.text_sources import given_tokenizer, is_corpus
 from bertsmith.text.documents import find_files
@@ -25,13 +24,6 @@ def is_to_be_chosen(config: PretrainConfig) -> bool:
     """Whether the size of the model is to follow from a time: neither a model nor a size was given."""
     named = "start" in config.model.model_fields_set or bool(config.model.sizes)
     return config.length.minutes is not None and config.objective == "mlm" and not named
-
-
-def most_pieces(config: PretrainConfig) -> int | None:
-    """Entries at most of a tokenizer that a run with a time trains; None for one without."""
-    if config.length.minutes is None or config.objective != "mlm":
-        return None
-    return affordable_vocab_size(known_encoder(config.model), config.masking.mask_rate)
 
 
 def chosen_settings(
@@ -96,7 +88,7 @@ def _reasons(found: Choice, minutes: float, rates: MachineRates, device: Device)
     return [
         f"chosen: {size.layers} layers of {size.hidden}, about what {minutes:g} minutes train best at "
         f"{rates.operations_per_second / 1e9:,.0f} GFLOP/s in {device.precision}, measured here",
-        f"chosen: about {found.vocab_size:,} pieces, which the text fills and the time affords",
+        f"chosen: about {found.vocab_size:,} pieces, which a text of this size fills",
         f"chosen: batches of {found.batch_tokens:,} tokens; about {found.tokens_per_second:,.0f} tokens a second make "
         f"{found.steps:,} steps, {found.passes:.1f} passes over the text",
     ]

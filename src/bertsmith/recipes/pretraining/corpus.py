@@ -6,7 +6,6 @@ from pathlib import Path
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.folders.model_folder import read_tokenizer
 from bertsmith.recipes.pretraining.checks import refuse_unfit
-from bertsmith.recipes.pretraining.choosing import most_pieces
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_encoder import is_model_folder, known_encoder, named_vocab_size
 from bertsmith.recipes.run_folder import RunFolder
@@ -34,8 +33,7 @@ def corpus_of_run(config: PretrainConfig, run: RunFolder, notify: Callable[[str]
         tokenizer = _tokenizer_that_goes_on(config, files, run, notify)
     else:
         room = named_vocab_size(config.model)
-        affordable = most_pieces(config)
-        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer, room=room, affordable=affordable)
+        tokenizer = tokenizer_for(files, config.text, config.tokenizer, run.tokenizer, room=room)
         notify(f"tokenizer: {config.tokenizer.algorithm}, {tokenizer.vocab_size:,} pieces")
     refuse_unfit(config, tokenizer)
     notify(f"corpus: {len(files)} file{'s' if len(files) != 1 else ''}")

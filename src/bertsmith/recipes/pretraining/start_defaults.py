@@ -17,7 +17,7 @@ _CONTINUED_RATES = {"learning_rate": 1e-4, "muon_learning_rate": 2e-3}
 
 
 _START_OF_OTHERS = "bert-toy"
-_FRESH_RATES = {"matrices": "muon", "learning_rate": 3e-3, "muon_learning_rate": 0.02}
+_FRESH_RATES = {"matrices": "muon", "learning_rate": 5e-3, "muon_learning_rate": 0.03}
 _FRESH_MASK_RATE = 0.3
 _FRESH_BATCH_TOKENS = 4096
 """What fresh weights learn most from in few tokens; docs/lab-notes.md has what lost."""

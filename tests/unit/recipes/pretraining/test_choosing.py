@@ -8,7 +8,7 @@ import pytest
 from bertsmith.engine.device import Device
 from bertsmith.engine.rates import MachineRates
 from bertsmith.foundation.errors import InputError
-from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, most_pieces, with_settings
+from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, with_settings
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.run_folder import record_of
@@ -63,15 +63,6 @@ def test_in_a_few_seconds_nothing_is_measured(text: Path) -> None:
         asked(text, length={"minutes": 0.2}), Device("cpu", "fp32"), lambda line: None, measure=measure
     )
     assert (found["model.num_hidden_layers"], found["model.hidden_size"]) == (2, 128)
-
-
-def test_a_time_bounds_the_vocabulary(text: Path) -> None:
-    assert most_pieces(asked(text, length={"epochs": 1.0})) is None
-    small = most_pieces(asked(text, model={"num_hidden_layers": 2}))
-    large = most_pieces(asked(text, model={"num_hidden_layers": 20}))
-    assert small is not None
-    assert large is not None
-    assert small < large
 
 
 def test_a_run_goes_on_with_what_was_chosen(text: Path, tmp_path: Path) -> None:

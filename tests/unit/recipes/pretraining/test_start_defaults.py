@@ -17,7 +17,7 @@ def test_fresh_weights_are_trained_by_the_recipe_of_few_tokens(tmp_path: Path) -
     config = filled(tmp_path)
     optimizer = config.training.optimizer
     assert (optimizer.kind, optimizer.matrices) == ("adamw", "muon")
-    assert (optimizer.learning_rate, optimizer.muon_learning_rate) == (3e-3, 0.02)
+    assert (optimizer.learning_rate, optimizer.muon_learning_rate) == (5e-3, 0.03)
     assert (config.model.start, config.masking.mask_rate, config.training.batch_tokens) == ("modern-toy", 0.3, 4096)
 
 
@@ -29,7 +29,7 @@ def test_who_names_the_optimizer_has_a_recipe(tmp_path: Path, setting: dict[str,
 
 def test_another_rate_leaves_the_recipe_as_it_is(tmp_path: Path) -> None:
     optimizer = filled(tmp_path, training={"optimizer": {"learning_rate": 5e-4}}).training.optimizer
-    assert (optimizer.matrices, optimizer.learning_rate, optimizer.muon_learning_rate) == ("muon", 5e-4, 0.02)
+    assert (optimizer.matrices, optimizer.learning_rate, optimizer.muon_learning_rate) == ("muon", 5e-4, 0.03)
 
 
 def test_what_is_given_stays(tmp_path: Path) -> None:
