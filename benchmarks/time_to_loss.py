@@ -47,8 +47,7 @@ def blocks(corpus: Corpus, tokenizer: Tokenizer) -> torch.Tensor:
     train = corpus.split("train")
     starts = train.sentence_starts[train.document_starts].tolist()
     framed = [
-        np.r_[tokenizer.cls_id, train.tokens(start, end), tokenizer.sep_id]
-        for start, end in itertools.pairwise(starts)
+        np.r_[tokenizer.cls_id, train.tokens(start, end), tokenizer.sep_id] for start, end in itertools.pairwise(starts)
     ]
     flat = np.concatenate(framed).astype(np.int64)
     return torch.from_numpy(flat[: len(flat) // LENGTH * LENGTH].reshape(-1, LENGTH))

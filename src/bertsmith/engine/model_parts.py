@@ -7,12 +7,13 @@ they are added up and normalised in one.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor, nn
 
-from bertsmith.engine.part_clock import Part, PartClock, Segment
+from bertsmith.engine.part_clock import PARTS, Part, PartClock, Segment
+from bertsmith.kernels.residual_norm import Stream
 from bertsmith.model.heads import Model
 from bertsmith.model.recurrent import RecurrentLayer
 
@@ -49,64 +50,68 @@ def _modules(model: Model) -> Iterator[tuple[nn.Module, Part]]:
 
 
 class _Watch:
+    """Hooks that are called a hundred times in a step, and so do little."""
+
     def __init__(self, model: Model, clock: PartClock) -> None:
         self._clock = clock
-        self._layers = tuple(model.encoder.get_submodule("layers").children())
+        self._layers = {*model.encoder.get_submodule("layers").children()}
         self._embeddings = model.encoder.get_submodule("embeddings")
         self._num_calls = model.encoder.config.num_hidden_layers
         self._calls_left = 0
         self._around: list[Part] = []
         """Parts inside which the present one runs."""
         self._layer_inputs: tuple[Tensor, ...] = ()
+        self._segments = {(part, backward): Segment(part, backward) for part in PARTS for backward in (False, True)}
+        self._backward = {part: self._enters(self._segments[part, True]) for part in PARTS}
+        """Hooks on gradients."""
 
-    def hooks(self, module: nn.Module, part: Part) -> Iterator[Any]:
+    def hooks(self, module: nn.Module, part: Part) -> tuple[Any, Any]:
         """Handles of the hooks on a module."""
+        is_layer, is_first = module in self._layers, module is self._embeddings
 
         def begin(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            self._begin(module, part, _tensors(inputs))
+            around = self._clock.now.part
+            if is_first:
+                self._calls_left = self._num_calls
+            elif is_layer:
+                self._layer_inputs = _tensors(inputs)
+            elif around == "norms" and not any(inputs[0] is known for known in self._layer_inputs):
+                # What the norms made; the input of a layer was made by what came before it, and tells of that.
+                self._tell_backward(inputs[0], around)
+            self._around.append(around)
+            self._enter(part)
 
         def end(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-            self._end(module, part, _tensors(output))
+            after = self._around.pop()
+            for made in _tensors(output):
+                self._tell_backward(made, part)
+            if is_layer:
+                self._layer_inputs = ()
+                self._calls_left -= 1
+                if self._calls_left == 0:
+                    after = "head_and_loss"
+            self._enter(after)
 
-        yield module.register_forward_pre_hook(begin)
         # Also where the call is broken off, as the one that makes inner values anew is once it has all of them.
-        yield module.register_forward_hook(end, always_call=True)
-
-    def _begin(self, module: nn.Module, part: Part, inputs: tuple[Tensor, ...]) -> None:
-        around = self._clock.now.part
-        if module is self._embeddings:
-            self._calls_left = self._num_calls
-        elif module in self._layers:
-            self._layer_inputs = inputs
-        elif around == "norms" and not any(inputs[0] is known for known in self._layer_inputs):
-            # What the norms made; the input of a layer was made by what came before it, and tells of that.
-            self._tell_backward(inputs[:1], around)
-        self._around.append(around)
-        self._enter(part)
-
-    def _end(self, module: nn.Module, part: Part, outputs: tuple[Tensor, ...]) -> None:
-        after = self._around.pop()
-        self._tell_backward(outputs, part)
-        if module in self._layers:
-            self._layer_inputs = ()
-            self._calls_left -= 1
-            if self._calls_left == 0:
-                after = "head_and_loss"
-        self._enter(after)
+        return module.register_forward_pre_hook(begin), module.register_forward_hook(end, always_call=True)
 
     def _enter(self, part: Part) -> None:
-        self._clock.enter(Segment(part, self._clock.now.backward))
+        self._clock.enter(self._segments[part, self._clock.now.backward])
 
-    def _tell_backward(self, made: tuple[Tensor, ...], part: Part) -> None:
-        for tensor in made:
-            if tensor.requires_grad:
-                tensor.register_hook(lambda gradient: self._clock.enter(Segment(part, backward=True)))
+    def _enters(self, segment: Segment) -> Callable[[Tensor], None]:
+        return lambda gradient: self._clock.enter(segment)
+
+    def _tell_backward(self, made: Tensor, part: Part) -> None:
+        if made.requires_grad:
+            made.register_hook(self._backward[part])
 
 
 def _tensors(values: Any) -> tuple[Tensor, ...]:
-    """The tensors among some values, of a stream both."""
+    """The tensors among some values, of a stream both where they are two."""
     if isinstance(values, Tensor):
         return (values,)
+    if isinstance(values, Stream):
+        return values if values.exact is not values.matrix else (values.exact,)
     if isinstance(values, tuple):
         return tuple(tensor for value in values for tensor in _tensors(value))
     return ()

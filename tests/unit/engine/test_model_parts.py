@@ -21,7 +21,7 @@ from slow_parts import (
 
 from bertsmith.engine.device import Device
 from bertsmith.engine.model_parts import parts_told
-from bertsmith.engine.part_clock import PartClock, Segment
+from bertsmith.engine.part_clock import PartClock, Segment, synchronize
 from bertsmith.kernels import library
 from bertsmith.kernels.library import Kernels
 from bertsmith.model import Encoder
@@ -150,6 +150,38 @@ def test_nothing_is_left_on_the_model() -> None:
     _watched(state, "bert")
     modules = list(state.model.modules())
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in modules)
+
+
+def test_elsewhere_than_on_a_cpu_events_tell_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = iter([5.0, 7.0, 10.0, 14.0])
+    waited: list[torch.device] = []
+
+    class Event:
+        """In milliseconds, as events of a device count."""
+
+        def __init__(self, device: torch.device, *, enable_timing: bool) -> None:
+            assert (device.type, enable_timing) == ("cuda", True)
+            self.at = 0.0
+
+        def record(self) -> None:
+            self.at = next(line)
+
+        def elapsed_time(self, end: "Event") -> float:
+            return end.at - self.at
+
+    monkeypatch.setattr(torch, "Event", Event)
+    monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
+    device = Device("cuda", "bf16")
+    parts = PartClock(device)
+    parts.start()
+    parts.enter(Segment("attention"))
+    parts.enter(Segment("attention", backward=True))
+    parts.stop()
+    synchronize(device)
+    synchronize(FP32)
+    assert waited == [torch.device("cuda")]
+    expected = {Segment("other"): 0.002, Segment("attention"): 0.003, Segment("attention", backward=True): 0.004}
+    assert parts.seconds() == pytest.approx(expected)
 
 
 def test_the_parts_are_the_step_without_gap() -> None:

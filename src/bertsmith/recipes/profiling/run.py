@@ -39,6 +39,8 @@ from bertsmith.training.step_times import WARMUP_BATCHES, middle_half, time_step
 Notify = Callable[[str], None]
 OnStep = Callable[[int, int], None]
 DEFAULT_STEPS = 20
+_DOUBTFUL_DIFFERENCE = 0.05
+"""Share by which watched steps may differ from the others before it is said."""
 
 
 def profile_pretraining(
@@ -85,7 +87,7 @@ def profile_pretraining(
             device=device,
         )
         found = training.profile("pretrain", config.objective, config.model.start, steps, on_step)
-    return _written(found, out, config.written)
+    return _told(found, out, config.written, notify)
 
 
 def profile_finetuning(
@@ -130,7 +132,7 @@ def profile_finetuning(
         device=device,
     )
     found = training.profile("finetune", config.task, config.model, steps, on_step)
-    return _written(found, out, config.written)
+    return _told(found, out, config.written, notify)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +188,14 @@ def _device(runtime: RuntimeConfig) -> Device:
     return choose_device(runtime.device, runtime.precision)
 
 
-def _written(profile: Profile, out: str | Path | None, settings: dict[str, Any]) -> Profile:
+def _told(profile: Profile, out: str | Path | None, settings: dict[str, Any], notify: Notify) -> Profile:
+    """The profile, written where that is wanted, and doubts about it said."""
+    difference = profile.steps.watched_ms / profile.steps.plain_ms - 1
+    if abs(difference) > _DOUBTFUL_DIFFERENCE:
+        notify(
+            f"note: steps whose parts were watched differ by {difference:+.0%} from the others, and watching costs "
+            "less than that but in a tiny model: something else was at work, so try again when the machine is quiet"
+        )
     if out is not None:
         write_profile(Path(out), profile, settings)
     return profile

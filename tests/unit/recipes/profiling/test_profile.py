@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,20 @@ def test_a_folder_of_something_else_is_refused_before_any_work(name: str, work: 
         profile_finetuning(finetuning(work, "classify"), out=tmp_path / name, notify=told.append)
     assert told == []
     assert (tmp_path / "other" / "thesis.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(("watched_ms", "told"), [(104.0, ""), (96.0, ""), (122.0, r"\+22%"), (90.0, "-10%")])
+def test_a_difference_that_watching_does_not_make_is_told(
+    watched_ms: float, told: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = profile_pretraining(pretraining(work / "corpus"), steps=1)
+    steps = replace(found.steps, watched_ms=watched_ms, plain_ms=100.0)
+    monkeypatch.setattr(recipe, "profile_of", lambda *given, **more: replace(found, steps=steps))
+    notes: list[str] = []
+    profile_pretraining(pretraining(work / "corpus"), steps=1, notify=notes.append)
+    doubts = [note for note in notes if "were watched" in note]
+    assert len(doubts) == bool(told)
+    assert all(re.search(told, note) for note in doubts)
 
 
 def test_no_steps_are_refused(work: Path) -> None:
