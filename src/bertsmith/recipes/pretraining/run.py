@@ -16,7 +16,6 @@ from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.files import new_folder, write_file
-from bertsmith.inference.engines import TorchEngine
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.recipes.pretraining.begin import DEFAULT_EPOCHS, data_of_run, first_state, new_state
 from bertsmith.recipes.pretraining.checks import refuse_early
@@ -142,9 +141,7 @@ def _sampler(
         case "bilm":
             return None
         case _:
-            return Sampler(
-                validation, FillPredictor(TorchEngine(model, device), tokenizer), tokenizer, pieces.sequence_format
-            )
+            return Sampler(validation, FillPredictor(model, tokenizer, device), tokenizer, pieces.sequence_format)
 
 
 @dataclass(frozen=True)
