@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory", "large_step", "adapting"}
+_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory", "large_step", "adapting", "time_to_loss"}
 """What the others share, what `make soak` runs at full size, and what needs text to be named."""
 
 

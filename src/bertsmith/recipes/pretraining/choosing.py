@@ -46,8 +46,9 @@ def chosen_settings(
     if seconds < _LEAST_SECONDS:
         return _settings(SIZES[0])
     rates = measure(device)
-    found = choose(_asked(config, seconds), rates)
-    for line in _reasons(found, minutes, rates, device):
+    asked = _asked(config, seconds)
+    found = choose(asked, rates)
+    for line in _reasons(asked, found, minutes, rates, device):
         notify(line)
     of_training = {"batch_tokens": found.batch_tokens, "validation_tokens": found.validation_tokens}
     not_given = of_training.keys() - config.training.model_fields_set
@@ -83,12 +84,13 @@ def _asked(config: PretrainConfig, seconds: float) -> Asked:
     )
 
 
-def _reasons(found: Choice, minutes: float, rates: MachineRates, device: Device) -> list[str]:
+def _reasons(asked: Asked, found: Choice, minutes: float, rates: MachineRates, device: Device) -> list[str]:
     size = found.size
+    why = "as given" if asked.vocab_size else "which a text of this size fills"
     return [
         f"chosen: {size.layers} layers of {size.hidden}, about what {minutes:g} minutes train best at "
         f"{rates.operations_per_second / 1e9:,.0f} GFLOP/s in {device.precision}, measured here",
-        f"chosen: about {found.vocab_size:,} pieces, which a text of this size fills",
+        f"chosen: about {found.vocab_size:,} pieces, {why}",
         f"chosen: batches of {found.batch_tokens:,} tokens; about {found.tokens_per_second:,.0f} tokens a second make "
         f"{found.steps:,} steps, {found.passes:.1f} passes over the text",
     ]

@@ -93,7 +93,8 @@ def _with_choice(config: PretrainConfig, folder: Path, notify: Notify) -> tuple[
         else:
             refuse_early(with_start_defaults(config))
             chosen = chosen_settings(config, choose_device(config.runtime.device, config.runtime.precision), notify)
-    return with_start_defaults(with_settings(config, chosen)), chosen
+        config = with_settings(config, chosen)
+    return with_start_defaults(config), chosen
 
 
 def _train(

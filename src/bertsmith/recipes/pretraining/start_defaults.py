@@ -14,9 +14,8 @@ _ALGORITHM: dict[Family, str] = {"roberta": "bpe", "albert": "unigram"}
 """Tokenizer of a family as it was published; WordPiece for the others."""
 _CONTINUED_RATES = {"learning_rate": 1e-4, "muon_learning_rate": 2e-3}
 """A tenth of what suits fresh weights, at which a trained encoder forgets what it knows."""
-
-
 _START_OF_OTHERS = "bert-toy"
+"""Of a run with another objective than masks alone, where no model is named."""
 _FRESH_RATES = {"matrices": "muon", "learning_rate": 5e-3, "muon_learning_rate": 0.03}
 _FRESH_MASK_RATE = 0.3
 _FRESH_BATCH_TOKENS = 4096
@@ -28,8 +27,8 @@ def with_start_defaults(config: PretrainConfig) -> PretrainConfig:
 
     The algorithm of a tokenizer that is trained follows the family. Fresh weights of a transformer are trained by the
     recipe that gives most in few tokens: Muon for the matrices inside the layers, small batches, and 30 % masked. Who
-    says which optimizer it is has a recipe already, and so has who says anything about masks.
-    The learning rates, Muon's among them, are lower where a trained model goes on.
+    says which optimizer it is has a recipe already, and so has who says anything about masks. The learning rates,
+    Muon's among them, are lower where a trained model goes on.
     """
     changes: dict[str, object] = {}
     if "start" not in config.model.model_fields_set and config.objective != "mlm":
