@@ -52,7 +52,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     Raises:
         InputError: if there is neither, or the file is no TOML.
     """
-    if not path.exists() and str(path) in named_settings():
+    if not path.is_file() and str(path) in named_settings():
         path = _NAMED / f"{path}.toml"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -149,9 +149,15 @@ def test_one_length_or_none_is_taken(length: dict[str, Any]) -> None:
     assert _parse({"length": length}).length.model_dump(exclude_none=True) == length
 
 
-@pytest.mark.parametrize("name", named_settings())
+@pytest.mark.parametrize("name", [name for name in named_settings() if name != "arabic"])
 def test_settings_that_come_with_the_package_leave_nothing_to_the_recipe_of_few_tokens(name: str) -> None:
     given = read_settings(Path(name))
     config = PretrainConfig.parse({"sources": ["text"], **given}, where=name)
     filled = with_start_defaults(config)
     assert (filled.training, filled.masking, filled.model) == (config.training, config.masking, config.model)
+
+
+def test_a_folder_does_not_stand_before_settings_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "arabic").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert read_settings(Path("arabic"))["length"] == {"minutes": 60}
