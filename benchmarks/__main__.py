@@ -4,8 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-_NOT_QUESTIONS = {"__init__", "__main__", "measuring", "prepare_memory", "large_step", "adapting", "time_to_loss"}
-"""What the others share, what `make soak` runs at full size, and what needs text to be named."""
+_SHARED = {"__init__", "__main__", "measuring"}
+_AT_FULL_SIZE = {"prepare_memory", "large_step"}
+"""What `make soak` runs."""
+_OF_NAMED_TEXT = {"adapting", "time_to_loss", "hidden_words", "minutes", "fewer_tokens"}
+_NOT_QUESTIONS = _SHARED | _AT_FULL_SIZE | _OF_NAMED_TEXT
 
 
 def main() -> int:

@@ -152,3 +152,11 @@ def test_the_page_holds_what_the_json_holds(
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"{written['floor']['fraction']:.2f}" in page
     assert "LSTMs" in page
+
+
+def test_with_a_time_the_steps_are_those_of_what_is_chosen_for_it(command: Command, text_file: Path) -> None:
+    asked = ("profile", "pretrain", text_file, *SMALL, *QUICK, "--set", "tokenizer.vocab_size=400", "--json")
+    toy, quick = command(*asked), command(*asked, "--minutes", "0.3")
+    assert (toy.code, quick.code) == (0, 0), quick.err
+    # In a third of a minute nothing is measured, and the smallest is trained, of half as many layers.
+    assert quick.objects[0]["subject"]["parameters"] < 0.7 * toy.objects[0]["subject"]["parameters"]

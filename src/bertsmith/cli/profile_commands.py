@@ -47,6 +47,9 @@ def profile_pretrain(
         Path | None, typer.Option(help="A tokenizer's folder; trained on the text if not given.")
     ] = None,
     objective: Annotated[str | None, typer.Option(help="mlm, mlm+nsp, mlm+sop, causal or bilm.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Time that the run would have; without --model, of what is chosen for it.")
+    ] = None,
     max_length: MaxLength = None,
     batch_tokens: BatchTokens = None,
     config: Settings = None,
@@ -73,6 +76,7 @@ def profile_pretrain(
         "max_length": max_length,
         "tokenizer_folder": None if tokenizer is None else str(tokenizer),
         "model.start": model,
+        "length.minutes": minutes,
         "runtime.device": device,
         "runtime.precision": precision,
         "runtime.threads": threads,

@@ -22,6 +22,7 @@ from bertsmith.recipes.finetuning.given import Given
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
 from bertsmith.recipes.pretraining import begin as pretraining
 from bertsmith.recipes.pretraining.checks import refuse_early
+from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, with_settings
 from bertsmith.recipes.pretraining.corpus import corpus_of_run
 from bertsmith.recipes.pretraining.data import OBJECTIVES
 from bertsmith.recipes.pretraining.options import PretrainConfig
@@ -54,7 +55,7 @@ def profile_pretraining(
     """See where the time of a step of a pre-training goes. Text is prepared in a temporary folder; nothing of it stays.
 
     Args:
-        config: the pre-training.
+        config: the pre-training; with a time and no model, of what would be chosen for it.
         steps: how many steps are watched; as many more are not, and a few of both come before them.
         out: a folder into which what was found is written, as `write_profile` does it.
         notify: is told in a line what is being done.
@@ -65,9 +66,11 @@ def profile_pretraining(
     """
     _refuse_unfit(steps, out)
     refuse_unknown_start(config.model)
-    config = with_start_defaults(config)
-    refuse_early(config)
+    refuse_early(with_start_defaults(config))
     device = _device(config.runtime)
+    if is_to_be_chosen(config):
+        config = with_settings(config, chosen_settings(config, device, notify))
+    config = with_start_defaults(config)
     # Windows does not remove a corpus that is open.
     with tempfile.TemporaryDirectory(prefix="bertsmith-profile-", ignore_cleanup_errors=True) as folder:
         corpus, tokenizer = corpus_of_run(config, RunFolder(Path(folder) / "run", config), notify)
