@@ -17,7 +17,7 @@ _OPTIMIZER = {"beta2": 0.999}
 _SCHEDULE = {"warmup_share": 0.1}
 _LOOP = {"validate_every_share": 0.2, "keep_checkpoints": 1}
 
-_ROWS_SEEN = 30_000
+_ROWS_SEEN, _TOKENS_SEEN = 30_000, 4_000_000
 _FEW_ROWS = 2_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 3.0, 20.0
 _RATE_OF_BASE, _WIDTH_OF_BASE = 4e-5, 768
@@ -139,10 +139,16 @@ def default_batch_size(num_rows: int, task: TaskName = "classify") -> int:
     return 16 if num_rows < _FEW_ROWS else 32
 
 
-def default_epochs(num_rows: int) -> float:
+def default_epochs(num_rows: int, num_tokens: int) -> float:
     """Passes over the training rows where no length is given: three, and more over few rows.
 
     Small data needs many passes to be learned steadily (Mosbach et al. 2021): 30,000 rows are seen in all, in 20 passes
-    at most.
+    at most. Long rows hold more to learn from, and their passes cost more: what goes beyond three passes ends at four
+    million tokens.
+
+    Args:
+        num_rows: rows to train on.
+        num_tokens: tokens of all their sequences.
     """
-    return min(max(_ROWS_SEEN / num_rows, _FEWEST_EPOCHS), _MOST_EPOCHS)
+    most = min(_ROWS_SEEN / num_rows, _TOKENS_SEEN / num_tokens, _MOST_EPOCHS)
+    return max(most, _FEWEST_EPOCHS)

@@ -196,7 +196,7 @@ class _Begin:
         train = self.batches.train
         return step_budget(
             self.config.length,
-            default_epochs=default_epochs(len(self.given.data.train.items)),
+            default_epochs=default_epochs(len(self.given.data.train.items), train.num_tokens),
             batches_per_epoch=train.batches_per_epoch,
             measure=(state.model, self.objective, train.micro_batches, self.device),
             validation_share=self.batches.validation.num_tokens * train.batches_per_epoch / train.num_tokens,

@@ -129,7 +129,7 @@ def profile_finetuning(
         config=loop_config,
         total_steps=steps_without_clock(
             config.length,
-            default_epochs=default_epochs(len(given.data.train.items)),
+            default_epochs=default_epochs(len(given.data.train.items), batches.train.num_tokens),
             batches_per_epoch=batches.train.batches_per_epoch,
         ),
         device=device,

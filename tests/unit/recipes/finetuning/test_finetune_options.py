@@ -48,7 +48,12 @@ def test_what_is_written_begins_the_same_run_again(more: dict[str, object]) -> N
 
 @pytest.mark.parametrize(("rows", "epochs", "batch_size"), [(100, 20, 16), (3000, 10, 32), (100_000, 3, 32)])
 def test_few_rows_are_seen_more_often(rows: int, epochs: float, batch_size: int) -> None:
-    assert (default_epochs(rows), default_batch_size(rows)) == (epochs, batch_size)
+    assert (default_epochs(rows, num_tokens=30 * rows), default_batch_size(rows)) == (epochs, batch_size)
+
+
+@pytest.mark.parametrize(("tokens", "epochs"), [(100_000, 20), (500_000, 8), (5_000_000, 3)])
+def test_long_rows_are_seen_less_often(tokens: int, epochs: float) -> None:
+    assert default_epochs(700, tokens) == epochs
 
 
 @pytest.mark.parametrize(
