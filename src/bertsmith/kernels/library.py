@@ -47,7 +47,7 @@ _SIGNATURES = {
     "tiled_attention": ((_POINTER,) * 6 + (_SIZE,) * 3 + (_FLAG, _SIZE, _REAL, _REAL, _SEED) + (_POINTER,) * 2),
     "tiled_pack": (_POINTER,) * 3 + (_SIZE,) * 2,
     "tiled_linear": (_POINTER,) * 3 + (_FLAG,) + (_POINTER,) * 3 + (_SIZE,) * 3,
-    "tiled_gradient": (_POINTER,) * 2 + (_FLAG,) + (_POINTER,) * 2 + (_SIZE,) * 3,
+    "tiled_gradient": (_POINTER,) * 2 + (_FLAG,) + (_POINTER,) * 2 + (_SIZE,) * 3 + (_FLAG,),
     "vocabulary_sums": (_POINTER,) * 4 + (_SIZE,) * 3,
     "vocabulary_gradients": (_POINTER,) * 7 + (_SIZE,) * 3,
     "sums_of_squares": (_POINTER, _SIZE, _SIZE, _POINTER),

@@ -42,19 +42,24 @@ class Linear(nn.Linear):
         super().__init__(in_features, out_features, bias=bias)
         self._packed: _Packed | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy, or a file, has the weight alone: what stands in a graph cannot be copied.
+        return {**self.__dict__, "_packed": None}
+
     def forward(self, input: Float[Tensor, "*rows in"]) -> Float[Tensor, "*rows out"]:
         if not _takes(input, self):
             return super().forward(input)
-        return _Linear.apply(input, self.weight, self.bias, self.packed())  # pyright: ignore[reportReturnType]
+        packed = self.packed()
+        return _Linear.apply(input, packed.summed(self), packed)  # pyright: ignore[reportReturnType]
 
     def packed(self) -> "_Packed":
         """The weight in bf16, as the right operand of both products."""
         backward = torch.is_grad_enabled()
         if backward and not _Held.now:
             self._packed = None
-            return _Packed(self.weight.detach(), backward)
+            return _Packed(self.weight.detach(), self.bias, backward)
         if self._packed is None or not self._packed.serves(self.weight, backward):
-            self._packed = _Packed(self.weight.detach(), backward)
+            self._packed = _Packed(self.weight.detach(), self.bias, backward)
         return self._packed
 
 
@@ -72,7 +77,8 @@ def feed_forward(
     if not (_takes(hidden, up) and _takes(hidden, down)):
         return down(activate(up(hidden), kind))
     packed = (up.packed(), down.packed())
-    return _FeedForward.apply(hidden, up.weight, up.bias, down.weight, down.bias, KINDS[kind], packed)  # pyright: ignore[reportReturnType]
+    summed = (packed[0].summed(up), packed[1].summed(down))
+    return _FeedForward.apply(hidden, *summed, KINDS[kind], packed)  # pyright: ignore[reportReturnType]
 
 
 def _takes(values: Tensor, layer: nn.Linear) -> bool:
@@ -89,10 +95,16 @@ def _takes(values: Tensor, layer: nn.Linear) -> bool:
 
 
 class _Packed:
-    """A weight in bf16 as the right operand of the forward and, where asked for, of the backward product."""
+    """A weight in bf16 as the right operand of the forward and, where asked for, of the backward product, its bias, and
+    the gradients of both."""
 
-    def __init__(self, weight: Tensor, backward: bool) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, backward: bool) -> None:
         self._identity = _identity(weight)
+        self.columns = len(weight)
+        """Width of what comes out."""
+        self.bias = None if bias is None else bias.detach()
+        self.sums = _Sums()
+        self._summed: Tensor | None = None
         words = weight.numel() // 2
         self.by_in = torch.empty(words, dtype=torch.int32)
         self.by_out = torch.empty(words, dtype=torch.int32) if backward else None
@@ -101,6 +113,53 @@ class _Packed:
     def serves(self, weight: Tensor, backward: bool) -> bool:
         """Whether it is of the weight as that is now."""
         return self._identity == _identity(weight) and (self.by_out is not None or not backward)
+
+    def summed(self, layer: nn.Linear) -> Tensor:
+        """Stands in a graph for the layer's weight and bias, the same for all uses, so that a shared layer's gradients
+        reach autograd once, when all of them are summed. It holds nothing."""
+        if not torch.is_grad_enabled():
+            return torch.empty(0)
+        if self._summed is None:
+            self._summed = _Summed.apply(layer.weight, layer.bias, self.sums)
+        return self._summed  # pyright: ignore[reportReturnType]
+
+
+class _Sums:
+    """Gradients of a layer's weight and bias over all its uses in one backward pass.
+
+    Each is added where the last one was left. Autograd would write each aside and then add it, which for a wide layer
+    that is shared moves more memory than all else in a step.
+    """
+
+    def __init__(self) -> None:
+        # A backward pass may run inside another one, and one that failed leaves its part behind.
+        self._of_pass: dict[int, tuple[Tensor, Tensor | None]] = {}
+
+    def add(self, grad_out: Tensor, values: Tensor, bias: Tensor | None, kind: int = _NO_ACTIVATION) -> None:
+        """One use's, from what went into the layer, activated first where `kind` says so."""
+        sizes = (len(grad_out), grad_out.shape[1], values.shape[1])
+        number = torch._C._current_graph_task_id()
+        adds = number in self._of_pass
+        if not adds:
+            of_bias = None if bias is None else torch.empty_like(bias)
+            self._of_pass[number] = (torch.empty(sizes[1:], dtype=torch.float32), of_bias)
+        call("tiled_gradient", grad_out, values, kind, *self._of_pass[number], *sizes, int(adds))
+
+    def taken(self) -> tuple[Tensor | None, Tensor | None]:
+        """The sums of this pass."""
+        return self._of_pass.pop(torch._C._current_graph_task_id(), (None, None))
+
+
+class _Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, sums: _Sums) -> Tensor:
+        ctx.sums = sums
+        return weight.new_empty(0)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return *ctx.sums.taken(), None
 
 
 def _identity(weight: Tensor) -> tuple[int, int, int]:
@@ -122,69 +181,56 @@ def _product(
     return out
 
 
-def _gradients(
-    grad_out: Tensor, values: Tensor, bias: Tensor | None, kind: int = _NO_ACTIVATION
-) -> tuple[Tensor, Tensor | None]:
-    """Of a weight and its bias, from what went into the layer, activated first where `kind` says so."""
-    sizes = (len(grad_out), grad_out.shape[1], values.shape[1])
-    of_weight = torch.empty(sizes[1:], dtype=torch.float32)
-    of_bias = None if bias is None else torch.empty_like(bias)
-    call("tiled_gradient", grad_out, values, kind, of_weight, of_bias, *sizes)
-    return of_weight, of_bias
+_NOTHING = torch.empty(0)
+"""The gradient of what `_Packed.summed` gives."""
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, weight: Tensor, bias: Tensor | None, packed: _Packed) -> Tensor:
+    def forward(ctx: Any, values: Tensor, summed: Tensor, packed: _Packed) -> Tensor:
         narrow = values.to(torch.bfloat16).contiguous()
-        ctx.save_for_backward(narrow, bias)
+        ctx.save_for_backward(narrow)
         ctx.packed, ctx.kind = packed, values.dtype
-        return _product(narrow, packed.by_in, len(weight), bias=bias)
+        return _product(narrow, packed.by_in, packed.columns, bias=packed.bias)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        narrow, bias = ctx.saved_tensors
+        (narrow,) = ctx.saved_tensors
         wanted = gradients[0].contiguous()
         of_values = None
         if ctx.needs_input_grad[0]:
             of_values = _product(wanted, ctx.packed.by_out, narrow.shape[1]).to(ctx.kind)
-        of_layer = _gradients(wanted, narrow, bias) if any(ctx.needs_input_grad[1:3]) else (None, None)
-        return of_values, *of_layer, None
+        if ctx.needs_input_grad[1]:
+            ctx.packed.sums.add(wanted, narrow, ctx.packed.bias)
+        return of_values, _NOTHING, None
 
 
 class _FeedForward(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        hidden: Tensor,
-        up: Tensor,
-        up_bias: Tensor | None,
-        down: Tensor,
-        down_bias: Tensor | None,
-        kind: int,
-        packed: tuple[_Packed, _Packed],
+        ctx: Any, hidden: Tensor, up_summed: Tensor, down_summed: Tensor, kind: int, packed: tuple[_Packed, _Packed]
     ) -> Tensor:
+        up, down = packed
         narrow = hidden.to(torch.bfloat16).contiguous()
-        before = narrow.new_empty(len(narrow), len(up))
-        activated = _product(narrow, packed[0].by_in, len(up), bias=up_bias, kind=kind, before=before)
-        ctx.save_for_backward(narrow, before, up_bias, down_bias)
+        before = narrow.new_empty(len(narrow), up.columns)
+        activated = _product(narrow, up.by_in, up.columns, bias=up.bias, kind=kind, before=before)
+        ctx.save_for_backward(narrow, before)
         ctx.packed, ctx.activation, ctx.kind = packed, kind, hidden.dtype
-        return _product(activated, packed[1].by_in, len(down), bias=down_bias)
+        return _product(activated, down.by_in, down.columns, bias=down.bias)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        narrow, before, up_bias, down_bias = ctx.saved_tensors
+        narrow, before = ctx.saved_tensors
         up, down = ctx.packed
         wanted = gradients[0].contiguous()
-        of_up, of_down = (None, None), (None, None)
-        if any(ctx.needs_input_grad[3:5]):
-            of_down = _gradients(wanted, before, down_bias, ctx.activation)
+        if ctx.needs_input_grad[2]:
+            down.sums.add(wanted, before, down.bias, ctx.activation)
         of_before = _product(wanted, down.by_out, before.shape[1], kind=ctx.activation, slopes_at=before)
-        if any(ctx.needs_input_grad[1:3]):
-            of_up = _gradients(of_before, narrow, up_bias)
+        if ctx.needs_input_grad[1]:
+            up.sums.add(of_before, narrow, up.bias)
         of_hidden = None
         if ctx.needs_input_grad[0]:
             of_hidden = _product(of_before, up.by_out, narrow.shape[1]).to(ctx.kind)
-        return of_hidden, *of_up, *of_down, None, None
+        return of_hidden, _NOTHING, _NOTHING, None, None

@@ -193,15 +193,16 @@ inline __m512 sum_of(__m512i pairs) {
     return (__m512)_mm512_slli_epi32(pairs, 16) + (__m512)_mm512_and_si512(pairs, _mm512_set1_epi32(int(0xffff0000u)));
 }
 
-// grad_out^T in: [out, in] in fp32, and the sums of grad_out's columns.
+// grad_out^T in: [out, in] in fp32, and the sums of grad_out's columns; with `adds`, added to what stands there.
 void gradient(const bf16* grad_out, const bf16* in, int kind, float* grad_weight, float* grad_bias, int64_t rows,
-              int64_t out_width, int64_t in_width) {
+              int64_t out_width, int64_t in_width, bool adds) {
     const int64_t padded = rounded_up(rows, TILE), pairs = padded / 2;
     Buffer<uint32_t> left(out_width * pairs);  // [out, rows / 2]: a pair of rows a word
     Buffer<uint32_t> right(in_width * pairs);  // panels [in / 32][rows / 2][32]
     Buffer<float> sums(pairs / 16 * out_width);  // of grad_out's columns, 32 rows at a time
     // What no cache holds is written past the caches, without reading what stood there.
-    const bool streams = out_width * in_width * int64_t(sizeof(float)) > STREAMED_BYTES;
+    const bool streams = !adds && out_width * in_width * int64_t(sizeof(float)) > STREAMED_BYTES;
+    const bool aside = adds || streams;
 #pragma omp parallel
     {
         const TileScope scope;
@@ -231,17 +232,24 @@ void gradient(const bf16* grad_out, const bf16* in, int kind, float* grad_weight
         for (int64_t column = 0; column < (grad_bias ? out_width : 0); column += 16) {
             __m512 sum = _mm512_setzero_ps();
             for (int64_t i = 0; i < pairs / 16; i++) sum = sum + _mm512_loadu_ps(sums + i * out_width + column);
+            if (adds) sum = _mm512_loadu_ps(grad_bias + column) + sum;
             _mm512_storeu_ps(grad_bias + column, sum);
         }
         Buffer<float> product(TILE * TILE);
         each_tile(out_width, in_width, padded, [&](int64_t row, int64_t panel) {
             float* to = grad_weight + row * in_width + panel * TILE;
-            tile_product<false>(streams ? product.get() : to, streams ? TILE : in_width,
+            tile_product<false>(aside ? product.get() : to, aside ? TILE : in_width,
                                 (const bf16*)(left + row * pairs), padded, right + panel * pairs * TILE, TILE,
                                 padded / 32);
-            for (int64_t i = 0; i < (streams ? TILE : 0); i++)
-                for (int64_t j = 0; j < TILE; j += 16)
-                    _mm512_stream_ps(to + i * in_width + j, _mm512_loadu_ps(product + i * TILE + j));
+            for (int64_t i = 0; i < (aside ? TILE : 0); i++)
+                for (int64_t j = 0; j < TILE; j += 16) {
+                    float* place = to + i * in_width + j;
+                    const __m512 found = _mm512_loadu_ps(product + i * TILE + j);
+                    if (adds)
+                        _mm512_storeu_ps(place, _mm512_loadu_ps(place) + found);
+                    else
+                        _mm512_stream_ps(place, found);
+                }
         });
         _mm_sfence();
     }
@@ -270,10 +278,10 @@ extern "C" void tiled_linear(const void* left, const void* right, const float* b
 }
 
 // Gradients of a weight and its bias (or null) from those of what came out and from what went in, activated first where
-// `kind` is not -1.
+// `kind` is not -1. With `adds` they are added to what stands there.
 extern "C" void tiled_gradient(const void* grad_out, const void* in, int kind, float* grad_weight, float* grad_bias,
-                               int64_t rows, int64_t out_width, int64_t in_width) {
+                               int64_t rows, int64_t out_width, int64_t in_width, int adds) {
 #if HAS_TILES
-    gradient((const bf16*)grad_out, (const bf16*)in, kind, grad_weight, grad_bias, rows, out_width, in_width);
+    gradient((const bf16*)grad_out, (const bf16*)in, kind, grad_weight, grad_bias, rows, out_width, in_width, adds);
 #endif
 }
