@@ -6,8 +6,8 @@
 The arms. `ours`: the defaults here. `fresh`: the same from random weights, which shows what pre-training brings.
 `ours_last` and `peer_same`: the same settings on both sides, and the model of the last step, which for ours is the last
 checkpoint of `ours`. `peer`: the Trainer's own defaults. Every arm sees the same training rows, and is scored by
-`evaluate` on the test rows, which opens the Trainer's folders as they are. The results so far are read again from
---work, so that a run that was stopped goes on.
+`evaluate` on the test rows, which opens the Trainer's folders as they are. What docs/experiments/quality/NAME.json has
+already is not run again, so that a comparison that was stopped goes on, on another machine too.
 """
 
 import argparse
@@ -27,32 +27,51 @@ from bertsmith.examples.table_config import TableConfig
 
 RESULTS = Path(__file__).parent.parent.parent / "docs" / "experiments" / "quality"
 ARMS = ("ours", "ours_last", "peer_same", "peer", "fresh")
+Runs = dict[str, dict[str, float]]
+"""Score and seconds of each arm and seed, such as ``ours 0``. Seconds belong to the machine that each ran on."""
 
 
 def main() -> None:
-    """Run what is missing, and write the JSON."""
+    """Run what is missing; the JSON is written after each run."""
     args = _arguments()
     args.work.mkdir(parents=True, exist_ok=True)
-    done = args.work / "scores.json"
-    found: dict[str, Any] = json.loads(done.read_text(encoding="utf-8")) if done.is_file() else {}
+    path = RESULTS / f"{args.name}.json"
+    runs: Runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.is_file() else {}
     for seed in range(args.seeds):
         for arm in args.arms:
-            if f"{arm} {seed}" in found:
+            if f"{arm} {seed}" in runs:
                 continue
             started_at = time.monotonic()
-            ours = _ours(args, seed, fresh=arm == "fresh")
-            if arm in ("ours", "fresh"):
-                folder = ours / "model"
-            elif arm == "ours_last":
-                folder = max((ours / "checkpoints").glob("step-*"))
-            else:
-                folder = args.work / f"{arm}-{seed}"
-                _peer(args, folder, ours, seed, same=arm == "peer_same")
-            score = _score(args, folder)
-            found[f"{arm} {seed}"] = {"score": score, "seconds": round(time.monotonic() - started_at, 1)}
-            done.write_text(json.dumps(found, indent=2), encoding="utf-8")
-            print(arm, seed, found[f"{arm} {seed}"], flush=True)
-    _write(args, found)
+            score = _score(args, _trained(args, arm, seed))
+            runs[f"{arm} {seed}"] = {"score": score, "seconds": round(time.monotonic() - started_at, 1)}
+            print(arm, seed, runs[f"{arm} {seed}"], flush=True)
+            values = {"name": args.name, "task": args.task, "score": args.score, "arms": summary(runs), "runs": runs}
+            text = json.dumps({"machine": machine(), **values}, indent=2, ensure_ascii=False)
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n", encoding="utf-8")
+
+
+def summary(runs: Runs) -> dict[str, Any]:
+    """Mean of each arm, and its standard error where there are several seeds."""
+    arms: dict[str, Any] = {}
+    for arm in ARMS:
+        scores = [run["score"] for name, run in runs.items() if name.rsplit(" ", 1)[0] == arm]
+        if scores:
+            error = statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else None
+            arms[arm] = {"seeds": len(scores), "mean": statistics.fmean(scores), "standard_error": error}
+    return arms
+
+
+def _trained(args: argparse.Namespace, arm: str, seed: int) -> Path:
+    """The model folder of an arm, trained now where it is not there."""
+    ours = _ours(args, seed, fresh=arm == "fresh")
+    if arm in ("ours", "fresh"):
+        return ours / "model"
+    if arm == "ours_last":
+        return max((ours / "checkpoints").glob("step-*"))
+    folder = args.work / f"{arm}-{seed}"
+    _peer(args, folder, ours, seed, same=arm == "peer_same")
+    return folder
 
 
 def _ours(args: argparse.Namespace, seed: int, *, fresh: bool) -> Path:
@@ -91,25 +110,6 @@ def _peer(args: argparse.Namespace, folder: Path, ours: Path, seed: int, *, same
 def _score(args: argparse.Namespace, folder: Path) -> float:
     table = TableConfig.parse(_columns(args), where="the options")
     return float(bertsmith.evaluate(folder, args.test, table=table, precision="fp32").metrics[args.score])
-
-
-def _write(args: argparse.Namespace, found: dict[str, Any]) -> None:
-    arms: dict[str, Any] = {}
-    for arm in ARMS:
-        scores = [entry["score"] for name, entry in found.items() if name.rsplit(" ", 1)[0] == arm]
-        if scores:
-            seconds = [entry["seconds"] for name, entry in found.items() if name.rsplit(" ", 1)[0] == arm]
-            arms[arm] = {
-                "scores": scores,
-                "mean": statistics.fmean(scores),
-                "standard_error": statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else None,
-                "median_seconds": statistics.median(seconds),
-            }
-    values = {"name": args.name, "task": args.task, "score": args.score, "seeds": args.seeds, "arms": arms}
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"machine": machine(), **values}, indent=2, ensure_ascii=False)
-    (RESULTS / f"{args.name}.json").write_text(text + "\n", encoding="utf-8")
-    print(text)
 
 
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
