@@ -12,6 +12,15 @@ from benchmarks.quality.__main__ import RESULTS
 _LEAST_MARGIN = 0.003
 """By which a mean may lie below the other's, where two standard errors are less."""
 
+_HEAD = [
+    "data (score)",
+    "ours, last step",
+    "Trainer, same settings",
+    "ours, defaults",
+    "Trainer, defaults",
+    "random weights",
+]
+
 
 def standard_error_of_difference(one: dict[str, Any], other: dict[str, Any]) -> float:
     """Of the difference of two means; 0 where there are too few seeds to tell."""
@@ -64,11 +73,7 @@ def main() -> None:
     """Print it as Markdown."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
-    print(
-        "| data (score) | ours, last step | Trainer, same settings | ours, defaults | Trainer, defaults | random weights |"
-    )
-    print("|---|---|---|---|---|---|")
-    for line in rows(results):
+    for line in [_HEAD, ["---"] * len(_HEAD), *rows(results)]:
         print(f"| {' | '.join(line)} |")
     print()
     for verdict in verdicts(results):
