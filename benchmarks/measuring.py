@@ -6,8 +6,10 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,53 @@ def _one_round(process: "subprocess.Popen[str]") -> None:
     process.stdin.flush()
     if process.stdout.readline() != "done\n":
         raise RuntimeError(f"a contestant ended: {process.args}")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a command took."""
+
+    seconds: float
+    processor_seconds: float
+    """Of all of its processes."""
+
+
+def commands_in_turn(
+    commands: Mapping[str, Callable[[Path], Sequence[str]]],
+    *,
+    rounds: int,
+    warmup: int = 1,
+    seen: Callable[[str, Path], object] = lambda name, folder: None,
+) -> dict[str, list[Turn]]:
+    """What each command takes, A B A B …, started anew each time, in an empty folder that is removed afterwards.
+
+    Args:
+        commands: by name, what makes a command out of the folder that it may write into.
+        rounds: how often each one is counted.
+        warmup: rounds before that: they read the programs from disk.
+        seen: is shown what each counted command left in its folder.
+    """
+    turns: dict[str, list[Turn]] = {name: [] for name in commands}
+    for number in range(warmup + rounds):
+        for name, command in commands.items():
+            with tempfile.TemporaryDirectory() as folder:
+                # What the peers' libraries keep between runs goes the same way.
+                kept = {"HF_HOME": f"{folder}/kept", "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+                environment = {**os.environ, **kept}
+                arguments = command(Path(folder))
+                before, started_at = _processor_seconds(), time.perf_counter()
+                subprocess.run(arguments, check=True, env=environment, stdout=subprocess.DEVNULL)
+                turn = Turn(time.perf_counter() - started_at, _processor_seconds() - before)
+                if number >= warmup:
+                    turns[name].append(turn)
+                    seen(name, Path(folder))
+    return turns
+
+
+def _processor_seconds() -> float:
+    """What all processes took that were waited for so far."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def serve(run: Callable[[], object]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bertsmith.text import sentences
 from bertsmith.text.documents import TextConfig, read_documents
 from bertsmith.text.sentences import MAX_SENTENCE_CHARACTERS, has_visible, sentence_spans, split_sentences
 
@@ -48,6 +49,25 @@ def test_spans_ascend_and_hold_the_sentences(text: str) -> None:
     assert [text[start:end] for start, end in spans] == split_sentences(text)
     between = [text[end:start] for (_, end), (start, _) in zip([(0, 0), *spans], [*spans, (len(text), 0)], strict=True)]
     assert not any(has_visible(gap) for gap in between)
+
+
+def _ends_tried_everywhere(text: str) -> list[tuple[int, int]]:
+    """The spans as they are found by trying the pattern of an end at every place of every line."""
+    spans: list[tuple[int, int]] = []
+    for line in re.finditer(r"[^\n\r]+", text):
+        start, line_end = line.span()
+        for found in sentences._CANDIDATE.finditer(text, start, line_end):
+            if found.end() < line_end and sentences._ends_sentence(text, found, start, line_end, not text.islower()):
+                sentences._add_span(spans, text, start, found.end())
+                start = found.end()
+        sentences._add_span(spans, text, start, line_end)
+    return spans
+
+
+@settings(deadline=None, max_examples=300)
+@given(TEXTS)
+def test_looking_only_at_marks_misses_no_end_of_a_sentence(text: str) -> None:
+    assert sentence_spans(text) == _ends_tried_everywhere(text)
 
 
 @settings(deadline=None)

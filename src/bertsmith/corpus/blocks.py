@@ -100,14 +100,13 @@ def tokenize_block(texts: Sequence[str], tokenizer: Tokenizer, *, seed: int) -> 
     """Split the documents of one block into sentences and tokenize them; sentences without a token are left out."""
     by_document = [split_sentences(text) for text in texts]
     sentences = list(itertools.chain.from_iterable(by_document))
-    pieces = [_pieces(call, tokenizer) for call in _calls(sentences)]
-    lengths = np.concatenate([np.empty(0, dtype=np.int64), *(lengths for _, lengths in pieces)])
+    dtype = token_dtype(tokenizer.vocab_size)
+    found = [tokenizer.flat_piece_ids(call) for call in _calls(sentences)]
+    lengths = np.concatenate([np.empty(0, dtype=np.int64), *(lengths for _, lengths in found)])
     kept = lengths > 0
     document_of = np.repeat(np.arange(len(texts)), [len(found) for found in by_document])
     return TokenBlock(
-        token_ids=np.concatenate(
-            [np.empty(0, dtype=token_dtype(tokenizer.vocab_size)), *(token_ids for token_ids, _ in pieces)]
-        ),
+        token_ids=np.concatenate([np.empty(0, dtype=dtype), *(token_ids.astype(dtype) for token_ids, _ in found)]),
         sentence_lengths=lengths[kept],
         sentence_characters=np.fromiter(map(len, sentences), np.int64, len(sentences))[kept],
         sentence_bytes=np.fromiter((len(_utf8(text)) for text in sentences), np.int64, len(sentences))[kept],
@@ -138,12 +137,3 @@ def _calls(sentences: list[str]) -> Iterator[list[str]]:
             call, characters = [], 0
     if call:
         yield call
-
-
-def _pieces(
-    sentences: list[str], tokenizer: Tokenizer
-) -> tuple[UInt[np.ndarray, " tokens"], Int[np.ndarray, " sentences"]]:
-    found = tokenizer.piece_ids(sentences)
-    lengths = np.fromiter(map(len, found), np.int64, len(found))
-    dtype = token_dtype(tokenizer.vocab_size)
-    return np.fromiter(itertools.chain.from_iterable(found), dtype, int(lengths.sum())), lengths

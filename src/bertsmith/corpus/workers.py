@@ -18,8 +18,9 @@ from bertsmith.corpus.blocks import TokenBlock, tokenize_block
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-# Starting a pool costs about a second: fewer blocks than this are done sooner in this process.
-POOL_FROM_BLOCKS = 4
+# Starting a pool costs about half a second, and every process meets the words of the text anew: fewer blocks than this
+# are done sooner in this process.
+POOL_FROM_BLOCKS = 8
 # Windows waits on at most 63 handles, two of which the pool needs.
 _MAX_WORKERS = 61
 

@@ -1,9 +1,13 @@
 """Making models with fresh weights."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from bertsmith.model.attention import AttentionKind
 from bertsmith.model.config import ModelConfig
@@ -16,17 +20,32 @@ from bertsmith.model.recurrent import RecurrentEncoder, initialise_lstm
 
 def empty_model(config: ModelConfig, *, attention: AttentionKind = "fused") -> Model:
     """A model whose weights are allocated but not set: for a reader that fills them all."""
-    return meta_model(config, attention=attention).to_empty(device="cpu")
+    # As `to_empty` does it, which finds out the shape by way of torch's symbolic algebra, half a second to load.
+    return meta_model(config, attention=attention)._apply(lambda value: torch.empty(value.shape, dtype=value.dtype))
 
 
 def meta_model(config: ModelConfig, *, attention: AttentionKind = "fused") -> Model:
     """A model that has shapes and no memory, of any size: for counting."""
-    with torch.device("meta"):
+    with torch.device("meta"), _Unset():
         if config.encoder.family == "elmo":
             encoder = RecurrentEncoder(config.encoder)
         else:
             encoder = Encoder(config.encoder, attention=attention)
         return Model(config, encoder, encoder.embeddings.token)
+
+
+class _Unset(TorchFunctionMode):
+    """Leaves parameters as they are made.
+
+    To draw numbers for a tensor without memory, torch loads its compiler, which takes a second.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in (nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_):
+            return kwargs["tensor"] if kwargs and "tensor" in kwargs else args[0]
+        return func(*args, **(kwargs or {}))
 
 
 def num_parameters(module: nn.Module) -> int:

@@ -9,7 +9,6 @@ from bertsmith.corpus.manifest import describe_sources
 from bertsmith.corpus.prepare import prepare_corpus
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, new_folder
-from bertsmith.planning.choice import text_vocab_size
 from bertsmith.text.documents import Document, TextConfig, read_documents
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.domain_words import domain_words
@@ -24,6 +23,8 @@ def is_corpus(source: str) -> bool:
 
 def automatic_vocab_size(files: Sequence[Path]) -> int:
     """A vocabulary that the files can fill, by their size."""
+    from bertsmith.planning.choice import text_vocab_size  # Loads torch, which preparing a corpus does without.
+
     return text_vocab_size(sum(path.stat().st_size for path in files))
 
 

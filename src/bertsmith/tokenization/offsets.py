@@ -53,6 +53,8 @@ class Aligner:
             the normalised text with its origins, or None where the normaliser looks past clusters, so that nothing can
             be said.
         """
+        if not (verbatim and verbatim in text) and self._normalize(text) == text:
+            return NormalizedText(text, list(range(len(text))), list(range(1, len(text) + 1)))
         parts: list[str] = []
         starts: list[int] = []
         ends: list[int] = []

@@ -41,6 +41,8 @@ _EMOJI = (
     r"(?:\p{Regional_Indicator}{2}|\p{Extended_Pictographic}[\x{1F3FB}-\x{1F3FF}]?"
     r"(?:\x{200D}\p{Extended_Pictographic}[\x{1F3FB}-\x{1F3FF}]?)*)"
 )
+PATTERNS_WITHIN_WORDS = frozenset({_INVISIBLE, _OTHER_SPACE, _IDLE_JOINER, _ACCENTS, _VOWEL_MARKS})
+"""Patterns of the normaliser, none of which tells a space on either side from the end of the text."""
 
 
 @dataclass(frozen=True)

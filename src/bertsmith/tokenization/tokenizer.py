@@ -4,12 +4,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Int32
 from tokenizers import models
 
 from bertsmith.foundation.errors import InputError
@@ -17,6 +17,7 @@ from bertsmith.tokenization.added_words import AddedWords, normal_words, refuse_
 from bertsmith.tokenization.config import TokenizerConfig
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.folder import TokenizerParts, read_folder, write_folder
+from bertsmith.tokenization.known_words import KnownWords, flat, marks
 from bertsmith.tokenization.layout import Layout
 from bertsmith.tokenization.pieces import WORD_MARK, WordBounds, space_mark, word_bounds
 from bertsmith.tokenization.summary import TrainingSummary
@@ -236,6 +237,15 @@ class Tokenizer:
         """Ids of the bare pieces of each text: no control tokens, no offsets, at the library's full speed."""
         return self._text_view.piece_ids(texts)
 
+    def flat_piece_ids(self, texts: list[str]) -> tuple[Int32[np.ndarray, " tokens"], Int[np.ndarray, " texts"]]:
+        """What `piece_ids` gives, as arrays: all pieces one after another, and how many each text has.
+
+        Made for much text: words that came before are looked up, where that gives the same pieces. What is kept of
+        them takes a few dozen megabytes at most.
+        """
+        known = self._known_words
+        return flat(self.piece_ids(texts)) if known is None else known.piece_ids(texts)
+
     def encode(
         self, text: str, pair: str | None = None, *, max_length: int | None = None, mask_is_special: bool = False
     ) -> Encoding:
@@ -261,14 +271,14 @@ class Tokenizer:
     ) -> list[Encoding]:
         """`encode` for many texts or pairs at once; results stand in the order given."""
         view = self._mask_view if mask_is_special else self._text_view
-        flat = [part for item in texts for part in ((item,) if isinstance(item, str) else item)]
-        encoded = iter(view.encode(flat))
-        results: list[Encoding] = []
-        for item in texts:
-            num_texts = 1 if isinstance(item, str) else 2
-            bare = [next(encoded) for _ in range(num_texts)]
-            results.append(self._layout.arrange(bare, max_length, self.mask_id))
-        return results
+        parts = [(item,) if isinstance(item, str) else item for item in texts]
+        encoded = iter(view.encode([text for item in parts for text in item]))
+        return [
+            self._layout.arrange(
+                [next(encoded) for _ in item], [partial(view.places, text) for text in item], max_length, self.mask_id
+            )
+            for item in parts
+        ]
 
     @cached_property
     def _added(self) -> AddedWords:
@@ -281,6 +291,13 @@ class Tokenizer:
     @cached_property
     def _text_view(self) -> View:
         return View.of_text(self._library)
+
+    @cached_property
+    def _known_words(self) -> KnownWords | None:
+        view = self._text_view
+        if view.lone_words is None:
+            return None
+        return KnownWords(view.piece_ids, view.lone_words, marks(self._vocabulary, self.decode))
 
     @cached_property
     def _mask_view(self) -> View:

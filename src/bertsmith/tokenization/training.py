@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,9 @@ from tokenizers import models, pre_tokenizers, trainers
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.chunks import chunks, counted_words
 from bertsmith.tokenization.config import TokenizerConfig
+from bertsmith.tokenization.cut_words import CutWords
 from bertsmith.tokenization.folder import TokenizerParts
-from bertsmith.tokenization.pipeline import SPECIAL_TOKENS, assemble, build_normalizer, build_pre_tokenizer
+from bertsmith.tokenization.pipeline import SPECIAL_TOKENS, assemble, build_normalizer
 from bertsmith.tokenization.summary import TrainingSummary
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -59,13 +60,14 @@ def train_tokenizer(texts: Callable[[], Iterable[str]], config: TokenizerConfig)
         InputError: if there is no text, or `vocab_size` is too small for the alphabet (`VocabularyTooSmall`) or larger
             than the text supports (`VocabularyTooLarge`).
     """
-    alphabet = _read_alphabet(texts, config)
+    cut = CutWords(config)
+    alphabet = _read_alphabet(texts, config, cut)
     if config.algorithm == "wordpiece":
-        library = _train_wordpiece(texts, config, alphabet)
+        library = _train_wordpiece(texts, config, alphabet, cut)
     elif config.algorithm == "bpe":
-        library = _train_bpe(texts, config)
+        library = _train_bpe(texts, config, cut)
     else:
-        library = _train_unigram(texts, config, alphabet)
+        library = _train_unigram(texts, config, alphabet, cut)
     num_pieces = library.get_vocab_size()
     if num_pieces < config.vocab_size:
         raise VocabularyTooLarge(config.vocab_size, num_pieces)
@@ -98,8 +100,8 @@ class _Counts:
     continuing: set[str] = field(default_factory=set)
 
 
-def _read_alphabet(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> _Alphabet:
-    counts = _count(texts, config)
+def _read_alphabet(texts: Callable[[], Iterable[str]], config: TokenizerConfig, cut: CutWords) -> _Alphabet:
+    counts = _count(texts, config, cut)
     total = counts.characters.total()
     if not counts.characters:
         raise InputError(
@@ -123,17 +125,17 @@ def _read_alphabet(texts: Callable[[], Iterable[str]], config: TokenizerConfig) 
     )
 
 
-def _count(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> _Counts:
+def _count(texts: Callable[[], Iterable[str]], config: TokenizerConfig, cut: CutWords) -> _Counts:
     counts = _Counts()
     normalize = build_normalizer(config).normalize_str
-    cut = build_pre_tokenizer(config.algorithm).pre_tokenize_str
     for words in counted_words(texts()):
         for word, times in words.items():
-            normal = normalize(word)
+            # The parts of WordPiece hold the normalised characters themselves.
+            normal = cut[word] if config.algorithm == "wordpiece" else normalize(word)
             for character in normal:
                 counts.characters[character] += times
             if config.algorithm == "wordpiece":
-                counts.continuing.update(*(part[1:] for part, _ in cut(normal)))
+                counts.continuing.update(*(part[1:] for part in normal.split(" ")))
     for character in [character for character in counts.characters if character.isspace()]:
         del counts.characters[character]
     return counts
@@ -164,7 +166,7 @@ def _num_kept(ranked: list[str], counts: _Counts, config: TokenizerConfig) -> in
 
 
 def _train_wordpiece(
-    texts: Callable[[], Iterable[str]], config: TokenizerConfig, alphabet: _Alphabet
+    texts: Callable[[], Iterable[str]], config: TokenizerConfig, alphabet: _Alphabet, cut: CutWords
 ) -> LibraryTokenizer:
     special = list(SPECIAL_TOKENS["wordpiece"].ordered)
     # The library numbers continuing characters in the order of a hash table, and breaks ties by number. Pinned as
@@ -178,8 +180,8 @@ def _train_wordpiece(
         continuing_subword_prefix=_CONTINUES,
         show_progress=False,
     )
-    trained = _bare(models.WordPiece(unk_token="[UNK]"), config)
-    trained.train_from_iterator(chunks(texts()), trainer)
+    trained = _parted(models.WordPiece(unk_token="[UNK]"))
+    trained.train_from_iterator(cut.texts(texts()), trainer)
     numbers = trained.get_vocab(with_added_tokens=False)
     first = [*special, *alphabet.characters, *continuing]
     held = set(first)
@@ -195,7 +197,7 @@ def _train_wordpiece(
     )
 
 
-def _train_bpe(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> LibraryTokenizer:
+def _train_bpe(texts: Callable[[], Iterable[str]], config: TokenizerConfig, cut: CutWords) -> LibraryTokenizer:
     special = list(SPECIAL_TOKENS["bpe"].ordered)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     smallest = len(special) + len(alphabet)
@@ -208,15 +210,15 @@ def _train_bpe(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> L
     trainer = trainers.BpeTrainer(
         vocab_size=config.vocab_size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
-    trained = _bare(models.BPE(), config)
-    trained.train_from_iterator(chunks(texts()), trainer)
+    trained = _parted(models.BPE())
+    trained.train_from_iterator(cut.texts(texts()), trainer)
     state = json.loads(trained.to_str())["model"]
     merges = [(left, right) for left, right in state["merges"]]
     return LibraryTokenizer(models.BPE(state["vocab"], merges))
 
 
 def _train_unigram(
-    texts: Callable[[], Iterable[str]], config: TokenizerConfig, alphabet: _Alphabet
+    texts: Callable[[], Iterable[str]], config: TokenizerConfig, alphabet: _Alphabet, cut: CutWords
 ) -> LibraryTokenizer:
     special = SPECIAL_TOKENS["unigram"]
     trainer = trainers.UnigramTrainer(
@@ -226,8 +228,8 @@ def _train_unigram(
         unk_token=special.by_role["unk"],
         show_progress=False,
     )
-    trained = _bare(models.Unigram(), config)
-    trained.train_from_iterator(_without(chunks(texts()), alphabet.left_out), trainer)
+    trained = _parted(models.Unigram())
+    trained.train_from_iterator(cut.texts(_without(chunks(texts()), alphabet.left_out)), trainer)
     pieces = json.loads(trained.to_str())["model"]["vocab"]
     first = len(special.ordered)
     learned = [(piece, round(score, _SCORE_DIGITS)) for piece, score in _with_settled_ties(pieces[first:])]
@@ -249,13 +251,13 @@ def _with_settled_ties(scored: list[list[Any]]) -> list[tuple[str, float]]:
     return list({**scores, **dict(zip(put_back, given, strict=True))}.items())
 
 
-def _bare(model: models.Model, config: TokenizerConfig) -> LibraryTokenizer:
+def _parted(model: models.Model) -> LibraryTokenizer:
+    """A tokenizer to train on words that are cut already."""
     library = LibraryTokenizer(model)
-    library.normalizer = build_normalizer(config)
-    library.pre_tokenizer = build_pre_tokenizer(config.algorithm)
+    library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return library
 
 
-def _without(texts: Iterator[str], left_out: list[str]) -> Iterator[str]:
+def _without(texts: Iterable[str], left_out: list[str]) -> Iterable[str]:
     table = dict.fromkeys(map(ord, left_out), " ")
     return (text.translate(table) for text in texts) if table else texts

@@ -10,16 +10,13 @@ from tokenizers import Encoding as LibraryEncoding
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers.normalizers import Replace
 
+from bertsmith.tokenization.lone_words import LoneWords, lone_words
 from bertsmith.tokenization.offsets import Aligner, NormalizedText
 from bertsmith.tokenization.pieces import WORD_MARK, space_mark
 
 # A piece that no text can yield: line breaks part words before any vocabulary is asked.
 _HIDDEN = "\n\n{}\n\n"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-BareEncoding = tuple[LibraryEncoding, list[tuple[int, int]], list[int]]
-"""The library's encoding of a text without control tokens, the tokens' offsets, and the numbers of their words."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +28,14 @@ class View:
         normalized: the same for text that is normalised already; None where there is no normaliser.
         aligner: tells where normalised characters came from; None where there is no normaliser.
         mask_token: the mask token's text, where it acts as such.
+        lone_words: the words that can be encoded alone; None where none can.
     """
 
     library: LibraryTokenizer
     normalized: LibraryTokenizer | None
     aligner: Aligner | None
     mask_token: str | None
+    lone_words: LoneWords | None
 
     @classmethod
     def of_text(cls, library: LibraryTokenizer, *, mask_token: str | None = None) -> "View":
@@ -53,40 +52,38 @@ class View:
         if state["model"]["type"] == "Unigram":
             _hide(state, specials - {mask_token})
         shown = _build(state)
+        alone = lone_words(shown, state)
         if library.normalizer is None:
-            return cls(shown, None, None, mask_token)
+            return cls(shown, None, None, mask_token, alone)
         bare = _build({**state, "normalizer": None})
         if any(token["content"].startswith(WORD_MARK) for token in state["added_tokens"]):
             bare.normalizer = Replace(WORD_MARK, "")  # The added words are normal already, but for their mark.
-        return cls(shown, bare, Aligner(library.normalizer.normalize_str), mask_token)
+        return cls(shown, bare, Aligner(library.normalizer.normalize_str), mask_token, alone)
 
     def piece_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids alone, at the library's full speed."""
-        batch = self.library.encode_batch_fast([_encodable(text) for text in texts], add_special_tokens=False)
-        return [encoding.ids for encoding in batch]
+        return [encoding.ids for encoding in self.encode(texts)]
 
-    def encode(self, texts: Sequence[str]) -> list[BareEncoding]:
-        """Encode bare texts.
+    def encode(self, texts: Sequence[str]) -> list[LibraryEncoding]:
+        """The library's encodings of bare texts, which tell nothing of where pieces came from."""
+        return self.library.encode_batch_fast([_encodable(text) for text in texts], add_special_tokens=False)
+
+    def places(self, text: str) -> tuple[list[tuple[int, int]], list[int]]:
+        """Where the pieces of a text came from.
 
         Returns:
-            for each text the library's encoding, the offsets of its tokens in code points of the text, trimmed of
-            whitespace, and the number of each token's word, -1 where only whitespace is left.
+            their offsets in code points of the text, trimmed of whitespace, and the number of each one's word, -1 where
+            only whitespace is left.
         """
-        texts = [_encodable(text) for text in texts]
-        encodings = self.library.encode_batch(texts, add_special_tokens=False)
-        aligned = [self._align(text) for text in texts]
-        told = [number for number, normal in enumerate(aligned) if normal is not None]
-        places = [list(encoding.offsets) for encoding in encodings]
-        if told and self.normalized is not None:
-            again = self.normalized.encode_batch([aligned[number].text for number in told], add_special_tokens=False)  # pyright: ignore[reportOptionalMemberAccess]
-            for number, encoding in zip(told, again, strict=True):
-                normal = aligned[number]
-                if normal is not None and encoding.ids == encodings[number].ids:
-                    places[number] = [normal.original(start, end) for start, end in encoding.offsets]
-        return [
-            (encoding, *_words(text, self._without_eaten_space(text, encoding, place), encoding.word_ids))
-            for text, encoding, place in zip(texts, encodings, places, strict=True)
-        ]
+        text = _encodable(text)
+        encoding = self.library.encode(text, add_special_tokens=False)
+        places = list(encoding.offsets)
+        normal = self._align(text)
+        if normal is not None and self.normalized is not None:
+            again = self.normalized.encode(normal.text, add_special_tokens=False)
+            if again.ids == encoding.ids:
+                places = [normal.original(start, end) for start, end in again.offsets]
+        return _words(text, self._without_eaten_space(text, encoding, places), encoding.word_ids)
 
     def _without_eaten_space(
         self, text: str, encoding: LibraryEncoding, places: list[tuple[int, int]]

@@ -1,11 +1,14 @@
 """Encoding: words, offsets, masks and layouts, each for all three algorithms."""
 
+import pickle
+
 import numpy as np
 import pytest
 from small_tokenizers import trained
 
 from bertsmith.foundation import errors
 from bertsmith.tokenization import Encoding, Tokenizer
+from bertsmith.tokenization.views import View
 
 
 def words_of(text: str, encoding: Encoding) -> list[str]:
@@ -198,3 +201,29 @@ def test_an_id_outside_the_vocabulary_is_refused(tokenizer: Tokenizer) -> None:
     for token_id in (-1, tokenizer.vocab_size):
         with pytest.raises(errors.InputError, match="token id lies in"):
             tokenizer.token(token_id)
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "unigram"])
+def test_an_encoding_goes_elsewhere_with_its_places(algorithm: str) -> None:
+    encoding = trained(algorithm).encode("São 東 x 👍🏽", "e\u0301 walking", max_length=14)
+    copy = pickle.loads(pickle.dumps(trained(algorithm).encode("São 東 x 👍🏽", "e\u0301 walking", max_length=14)))
+    for name in ("token_ids", "segment_ids", "special_tokens_mask", "sequence_ids", "offsets", "word_ids"):
+        assert np.array_equal(getattr(copy, name), getattr(encoding, name))
+
+
+def test_ids_are_given_without_looking_where_they_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    find = View.places
+
+    def places(view: View, text: str) -> tuple[list[tuple[int, int]], list[int]]:
+        asked.append(text)
+        return find(view, text)
+
+    monkeypatch.setattr(View, "places", places)
+    first, second = trained("wordpiece").encode_batch(["São walking", ("東", "x")])
+    assert len(first.token_ids) > 2
+    assert first.segment_ids.sum() == 0
+    assert asked == []
+    assert second.word_ids.tolist() == [-1, 0, -1, 0, -1]
+    assert second.offsets.tolist() == [[0, 0], [0, 1], [0, 0], [0, 1], [0, 0]]
+    assert asked == ["東", "x"]
