@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-_SHARED = {"__init__", "__main__", "measuring"}
+_SHARED = {"__init__", "__main__", "measuring", "embedding_peers"}
 _AT_FULL_SIZE = {"prepare_memory", "large_step"}
 """What `make soak` runs."""
-_OF_NAMED_TEXT = {"adapting", "time_to_loss", "hidden_words", "minutes", "fewer_tokens"}
+_OF_NAMED_TEXT = {"adapting", "cold_start", "time_to_loss", "hidden_words", "minutes", "fewer_tokens", "embedding"}
 _NOT_QUESTIONS = _SHARED | _AT_FULL_SIZE | _OF_NAMED_TEXT
 
 

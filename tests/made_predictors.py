@@ -15,6 +15,7 @@ from bertsmith.inference.multilabel import MultilabelPredictor
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.regress import RegressPredictor
 from bertsmith.inference.tag import TagPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import HeadsConfig, Model, ModelConfig, new_model
 from made_corpora import made_model, made_texts, made_tokenizer
 
@@ -44,7 +45,7 @@ def made_task_model(task: str) -> Model:
 @cache
 def made_predictor(task: str) -> Predictor[Any, Any, Any]:
     """What a model of the task predicts with."""
-    return _KINDS[task](made_task_model(task), made_tokenizer(), Device("cpu", "fp32"))
+    return _KINDS[task](TorchEngine(made_task_model(task), Device("cpu", "fp32")), made_tokenizer())
 
 
 def made_task_folder(task: str, folder: Path) -> Path:

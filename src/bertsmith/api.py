@@ -11,6 +11,7 @@ from bertsmith.recipes.attention import attention_run as attention
 from bertsmith.recipes.comparison.options import CompareConfig
 from bertsmith.recipes.comparison.run import Comparison, compare_run
 from bertsmith.recipes.evaluate import evaluate_run as evaluate
+from bertsmith.recipes.exporting.run import export_run as export
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.generate import generate_run as generate
@@ -35,6 +36,7 @@ __all__ = [
     "attention",
     "compare",
     "evaluate",
+    "export",
     "finetune",
     "generate",
     "import_model",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bertsmith.engine.device import Device
 from bertsmith.inference.embed import EmbedPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import HeadsConfig, ModelConfig, new_model
 from bertsmith.objectives.embedding import contrastive_losses, retrieval
 from made_corpora import WORDS, made_model, made_tokenizer
@@ -73,7 +74,8 @@ def test_a_vector_never_depends_on_its_neighbours(texts: list[str]) -> None:
     for pooling in ("mean", "max"):
         heads = HeadsConfig(masked_language_model=False, task="embed", pooling=pooling)
         embed = EmbedPredictor(
-            new_model(ModelConfig(encoder=encoder, heads=heads), seed=0), made_tokenizer(), Device("cpu", "fp32")
+            TorchEngine(new_model(ModelConfig(encoder=encoder, heads=heads), seed=0), Device("cpu", "fp32")),
+            made_tokenizer(),
         )
         together = embed.vectors(texts)
         for text, vector in zip(texts, together, strict=True):

@@ -12,6 +12,7 @@ from bertsmith.cli import (
     attention_commands,
     compare_commands,
     exchange_commands,
+    export_commands,
     finetune_commands,
     plan_commands,
     predict_commands,
@@ -37,6 +38,7 @@ text_commands.register(app)
 use_commands.register(app)
 attention_commands.register(app)
 exchange_commands.register(app)
+export_commands.register(app)
 plan_commands.register(app)
 profile_commands.register(app)
 compare_commands.register(app)

@@ -10,6 +10,7 @@ _PRECISION = typer.Option(help="auto, fp32 or bf16.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
+Predicting = Annotated[Path, typer.Argument(help="A model folder, a finished run, or an exported folder.")]
 Device = Annotated[str, _DEVICE]
 Precision = Annotated[str, _PRECISION]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bertsmith.cli.options import Device, Folder, Json, Precision
+from bertsmith.cli.options import Device, Json, Precision, Predicting
 from bertsmith.cli.predicting import Use, predict
 from bertsmith.foundation.errors import InputError
 
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def classify(
-    folder: Folder,
+    folder: Predicting,
     texts: Texts = None,
     pair: Pair = None,
     source: TextSource = None,
@@ -52,7 +52,7 @@ def classify(
 
 
 def regress(
-    folder: Folder,
+    folder: Predicting,
     texts: Texts = None,
     pair: Pair = None,
     source: TextSource = None,
@@ -73,7 +73,7 @@ def regress(
 
 
 def multilabel(
-    folder: Folder,
+    folder: Predicting,
     texts: Texts = None,
     pair: Pair = None,
     source: TextSource = None,
@@ -96,7 +96,7 @@ def multilabel(
 
 
 def tag(
-    folder: Folder,
+    folder: Predicting,
     texts: Texts = None,
     source: Annotated[
         str | None,
@@ -120,7 +120,7 @@ def tag(
 
 
 def answer(
-    folder: Folder,
+    folder: Predicting,
     texts: Annotated[list[str] | None, typer.Argument(help="Texts that may hold the answer.")] = None,
     question: Annotated[str | None, typer.Option(help="The question, about every text.")] = None,
     context: Annotated[str | None, typer.Option(help="A text that may hold the answer.")] = None,
@@ -162,7 +162,7 @@ def answer(
 
 
 def choose(
-    folder: Folder,
+    folder: Predicting,
     texts: Texts = None,
     choices: Annotated[list[str] | None, typer.Option("--choice", help="A choice; give two or more.")] = None,
     source: Annotated[
@@ -199,7 +199,7 @@ def choose(
 
 
 def embed(
-    folder: Folder,
+    folder: Predicting,
     texts: Texts = None,
     source: Source = None,
     output: Annotated[Path | None, typer.Option(help="Write vectors there: .npy, .csv, .tsv, else JSON lines.")] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bertsmith.cli.evaluation_display import show_details
-from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision
+from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision, Predicting
 from bertsmith.cli.output import note, result
 
 _DETAILS = ("per_class", "confusion", "labels", "worst_errors", "counted")
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def fill(
-    folder: Folder,
+    folder: Predicting,
     texts: Annotated[list[str], typer.Argument(help="Texts with [MASK] in them.")],
     top_k: Annotated[int, typer.Option("--top-k", help="How many completions.")] = 5,
     targets: Annotated[str | None, typer.Option(help="Score these instead, parted by commas.")] = None,
@@ -93,7 +93,7 @@ def evaluate(
 
 
 def info(
-    folder: Annotated[Path, typer.Argument(help="A run, model, checkpoint, corpus or tokenizer.")],
+    folder: Annotated[Path, typer.Argument(help="A run, model, checkpoint, exported model, corpus or tokenizer.")],
     as_json: Json = False,
 ) -> None:
     """What is in a folder: family, sizes, heads, provenance.

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bertsmith.folders.config_json import OWN_SECTION, encoder_from_json, own_section, to_json
+from bertsmith.folders.exported import refuse_exported
 from bertsmith.folders.formats import Format, Names, format_of, named_format, published_class
 from bertsmith.folders.offer import lies_apart
 from bertsmith.folders.sentence_transformers import embedding_heads, read_sentence_modules, write_sentence_modules
@@ -113,8 +114,10 @@ def read_model(folder: Path, *, attention: AttentionKind = "fused", weights: boo
             model it is, and the model that is given has shapes and no memory.
 
     Raises:
-        InputError: if the family is not known here, encoder weights are missing, or sizes contradict the config.
+        InputError: if the family is not known here, encoder weights are missing, or sizes contradict the config; or
+            for an exported folder, which holds a graph and no weights.
     """
+    refuse_exported(folder)
     values = read_config(folder)
     path = _config_path(folder)
     where = str(path)

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.answering import QuestionEncoder
 from bertsmith.examples.text_windows import TextWindows
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.running import TokenWindow
-from bertsmith.inference.task_outputs import Head
 from bertsmith.model.config import AnsweringHead
-from bertsmith.model.heads import Model
-from bertsmith.objectives.answering import best_spans, span_logits
+from bertsmith.objectives.answering import best_spans
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
@@ -89,9 +87,8 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
     """Finds the answer to a question in a text, and the next best ones.
 
     Args:
-        model: a model that was trained for it.
+        engine: runs a model that was trained for it.
         tokenizer: the one it was trained with. Its ``model_max_length`` says how long a window is.
-        device: where and how it runs.
         top_k: how many spans are told of a question, the alternatives and the answer together.
 
     Raises:
@@ -99,15 +96,14 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
     """
 
     task = "answer"
-    per_token = True
     item = "question with its text"
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, device: Device, *, top_k: int = 5) -> None:
-        super().__init__(model, tokenizer, device)
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, *, top_k: int = 5) -> None:
+        super().__init__(engine, tokenizer)
         if top_k < 1:
             raise InputError("top_k must be 1 or more", top_k, "Ask for one answer at least.")
         self._top_k = top_k
-        self._head_config = model.config.heads.answering or AnsweringHead()
+        self._head_config = engine.config.heads.answering or AnsweringHead()
         self._encoder = QuestionEncoder(
             tokenizer,
             max_length=self.max_length,
@@ -158,10 +154,6 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
             tuple(spans[: self._top_k - 1]),
             request.cut,
         )
-
-    @property
-    def _head(self) -> Head:
-        return span_logits
 
 
 def _checked(number: int, item: object) -> tuple[str, str]:

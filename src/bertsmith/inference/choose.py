@@ -12,8 +12,6 @@ from bertsmith.examples.task_examples import is_cut, kept_windows
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.running import TokenWindow
-from bertsmith.inference.task_outputs import Head
-from bertsmith.objectives.choice import choice_scores
 from bertsmith.objectives.softmax import softmax
 
 
@@ -66,10 +64,6 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
 
     task = "choose"
     item = "text with choices"
-
-    @property
-    def _head(self) -> Head:
-        return choice_scores
 
     def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[ChoiceRequest]:
         """Choices as tokens, each with its context, cut where they are too long as in training.

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertsmith.inference.predictor import TextPredictor, TextRequest, text_values
-from bertsmith.inference.task_outputs import Head
-from bertsmith.objectives.classification import best_class, class_logits
+from bertsmith.objectives.classification import best_class
 from bertsmith.objectives.softmax import softmax
 
 
@@ -39,10 +38,6 @@ class ClassifyPredictor(TextPredictor[ClassPrediction]):
     """Tells the class of texts or pairs."""
 
     task = "classify"
-
-    @property
-    def _head(self) -> Head:
-        return class_logits
 
     def decode(self, request: TextRequest, outputs: Sequence[Float[np.ndarray, " labels"]]) -> ClassPrediction:
         """A text's class; the scores of its windows are averaged."""

@@ -10,9 +10,6 @@ from jaxtyping import Float
 from bertsmith.examples.task_examples import LongTexts
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.predictor import TextPredictor, TextRequest, listed
-from bertsmith.inference.task_outputs import Head
-from bertsmith.model.heads import Model
-from bertsmith.objectives.embedding import sentence_vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +38,10 @@ class EmbedPredictor(TextPredictor[Embedding]):
 
     task = "embed"
 
-    @classmethod
-    def fits(cls, model: Model) -> bool:
-        """Every encoder gives vectors."""
-        return True
-
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of these embeddings, a line each."""
-        known = self._model.config.heads.task
+        known = self._engine.config.heads.task
         if known == self.task:
             return ()
         trained = "trained as an encoder alone" if known is None else f"trained to {known}"
@@ -66,7 +58,7 @@ class EmbedPredictor(TextPredictor[Embedding]):
     @property
     def size(self) -> int:
         """Numbers of a vector."""
-        return self._model.config.encoder.hidden_size
+        return self._engine.config.encoder.hidden_size
 
     def __call__(self, items: str | tuple[str, str] | Iterable[str | tuple[str, str]]) -> list[Embedding]:
         """The embedding of each text, in order, none for none; a single text counts as a list of one.
@@ -105,7 +97,3 @@ class EmbedPredictor(TextPredictor[Embedding]):
     def decode(self, request: TextRequest, outputs: Sequence[Float[np.ndarray, " size"]]) -> Embedding:
         """A text's vector, as the model gave it."""
         return Embedding(request.text, outputs[0], request.cut)
-
-    @property
-    def _head(self) -> Head:
-        return sentence_vectors

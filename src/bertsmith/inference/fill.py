@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
-from bertsmith.engine.device import Device
-from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.running import TokenWindow, token_budget_batches
-from bertsmith.model.heads import Model
+from bertsmith.inference.engine import Engine
+from bertsmith.inference.running import TokenWindow
+from bertsmith.objectives.softmax import softmax
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -67,36 +65,29 @@ class FillPredictor:
     """Fills masks by a masked language model.
 
     Args:
-        model: a model with a head over the vocabulary.
+        engine: runs a model with a head over the vocabulary.
         tokenizer: the one it was trained with.
-        device: where and how it runs.
 
     Raises:
         InputError: if the model has no such head or sees one side of a mask only, or the tokenizer has no mask token.
     """
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
-        if model.masked_language_model is None:
-            raise InputError(
-                "Filling masks needs a masked language model",
-                "a model without a head over the vocabulary",
-                "Use the folder of a pre-trained model.",
-            )
-        if model.config.encoder.causal or model.config.encoder.family == "elmo":
+    def __init__(self, engine: Engine, tokenizer: Tokenizer) -> None:
+        engine.refuse_other("fill")
+        encoder = engine.config.encoder
+        if encoder.causal or encoder.family == "elmo":
             raise InputError(
                 "Filling masks needs a model that sees all of the text around a mask",
-                "a causal model" if model.config.encoder.causal else "an ELMo",
+                "a causal model" if encoder.causal else "an ELMo",
                 "Use a model that was trained with --objective mlm.",
             )
         if tokenizer.mask_token is None:
             raise InputError(
                 "Filling masks needs a mask token", "a tokenizer without one", "Use the tokenizer of the model."
             )
-        self._model = model
-        self._head = model.masked_language_model
+        self._engine = engine
         self._tokenizer = tokenizer
-        self._device = device
-        self._max_length = model.config.encoder.num_positions
+        self._max_length = encoder.num_positions
         self._mask = tokenizer.mask_token
 
     def __call__(self, texts: Sequence[str], *, top_k: int = 5, targets: Sequence[str] = ()) -> list[MaskPrediction]:
@@ -139,25 +130,11 @@ class FillPredictor:
             requests.append(_MaskRequest(text, index, spans[index], window, place))
         return requests
 
-    @torch.inference_mode()
     def run(
         self, windows: Sequence[TokenWindow], positions: Sequence[Sequence[int]]
     ) -> list[Float[np.ndarray, "masks vocabulary"]]:
         """Probabilities over the vocabulary at some positions of each window."""
-        found: dict[int, np.ndarray] = {}
-        with evaluating(self._model):
-            for members, packed in token_budget_batches(windows):
-                starts = packed.sequence_starts[:-1].tolist()
-                wanted = [
-                    start + place for start, member in zip(starts, members, strict=True) for place in positions[member]
-                ]
-                with self._device.matrix_precision():
-                    hidden = self._model.head_input(packed.to(self._device.name))
-                    logits = self._head(hidden[torch.tensor(wanted, device=hidden.device)])
-                rows = logits.float().softmax(-1).cpu().numpy()
-                splits = np.cumsum([len(positions[member]) for member in members])[:-1]
-                found |= dict(zip(members, np.split(rows, splits), strict=True))
-        return [found[number] for number in range(len(windows))]
+        return [softmax(scores) for scores in self._engine.vocabulary(windows, positions)]
 
     def decode(self, request: _MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:
         """The best completions of a mask."""

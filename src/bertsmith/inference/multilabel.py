@@ -8,8 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bertsmith.inference.predictor import TextPredictor, TextRequest, text_values
-from bertsmith.inference.task_outputs import Head
-from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.multilabel import decoded_labels, label_probabilities
 
 
@@ -41,11 +39,7 @@ class MultilabelPredictor(TextPredictor[LabelsPrediction]):
     @property
     def thresholds(self) -> tuple[float, ...]:
         """From which probability on each label is given, in the order of `labels`."""
-        return self._model.config.heads.thresholds or (0.5,) * len(self.labels)
-
-    @property
-    def _head(self) -> Head:
-        return class_logits
+        return self._engine.config.heads.thresholds or (0.5,) * len(self.labels)
 
     def decode(self, request: TextRequest, outputs: Sequence[Float[np.ndarray, " labels"]]) -> LabelsPrediction:
         """A text's labels; the scores of its windows are averaged."""

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.task_examples import LongTexts, is_cut, kept_windows
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.running import TokenWindow
-from bertsmith.inference.task_outputs import Head, window_outputs
-from bertsmith.model.heads import Model
+from bertsmith.model.config import TaskName
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
@@ -61,47 +60,30 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
     """Does a model's job on items, in three phases. Each may be called by itself, so that they can overlap.
 
     Args:
-        model: a model that was trained for the task.
+        engine: runs a model that was trained for the task.
         tokenizer: the one it was trained with. Its ``model_max_length`` says how long its sequences are.
-        device: where and how it runs.
 
     Raises:
         InputError: if the model was trained for something else, or nothing.
     """
 
-    task: ClassVar[str]
+    task: ClassVar[TaskName]
     """The task's name, which is that of its command too."""
-    per_token: ClassVar[bool] = False
-    """Whether the head says something of each token, and not of each sequence."""
     item: ClassVar[str] = "text"
     """What an item is called in messages."""
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
-        if not self.fits(model):
-            known = model.config.heads.task
-            raise InputError(
-                f"{self.task} needs a model that was trained for it",
-                "an encoder without a trained head for it" if known is None else f"a model trained to {known}",
-                f"Train one: bertsmith finetune {self.task} TRAIN --model DIR --out DIR."
-                if known is None
-                else f"Use: bertsmith {known} DIR.",
-            )
-        self._model = model
+    def __init__(self, engine: Engine, tokenizer: Tokenizer) -> None:
+        engine.refuse_other(self.task)
+        self._engine = engine
         self._tokenizer = tokenizer
-        self._device = device
-        positions = model.config.encoder.num_positions
+        positions = engine.config.encoder.num_positions
         self.max_length = min(positions, tokenizer.model_max_length or positions)
         """Most tokens of a sequence."""
-
-    @classmethod
-    def fits(cls, model: Model) -> bool:
-        """Whether a model can do the task."""
-        return model.config.heads.task == cls.task
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the labels that the model tells apart; none where the task has none."""
-        return self._model.config.heads.labels
+        return self._engine.config.heads.labels
 
     def __call__(self, items: ItemT | Iterable[ItemT]) -> list[PredictionT]:
         """What becomes of each item, in order; a single one counts as a list of one, as in `listed`.
@@ -136,16 +118,11 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
 
     def run(self, windows: Sequence[TokenWindow]) -> list[Float[np.ndarray, "..."]]:
         """What the model says of each window."""
-        return window_outputs(self._model, windows, self._device, self._head, per_token=self.per_token)
+        return self._engine.outputs(self.task, windows)
 
     @abstractmethod
     def decode(self, request: RequestT, outputs: Sequence[Float[np.ndarray, "..."]]) -> PredictionT:
         """What becomes of an item, from the outputs of its windows."""
-
-    @property
-    @abstractmethod
-    def _head(self) -> Head:
-        """The head that `run` asks."""
 
 
 class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
@@ -154,7 +131,7 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
     @property
     def long_texts(self) -> LongTexts:
         """What is seen of a text that is too long."""
-        return "windows" if self._model.config.heads.windows else self._tokenizer.long_texts
+        return "windows" if self._engine.config.heads.windows else self._tokenizer.long_texts
 
     def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[TextRequest]:
         """Texts as tokens, cut or in windows where they are too long.

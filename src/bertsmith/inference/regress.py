@@ -8,8 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bertsmith.inference.predictor import TextPredictor, TextRequest, text_values
-from bertsmith.inference.task_outputs import Head
-from bertsmith.objectives.regression import sequence_values
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,6 @@ class RegressPredictor(TextPredictor[ValuePrediction]):
     """Tells the value of texts or pairs."""
 
     task = "regress"
-
-    @property
-    def _head(self) -> Head:
-        return sequence_values
 
     def decode(self, request: TextRequest, outputs: Sequence[Float[np.ndarray, " one"]]) -> ValuePrediction:
         """A text's value; those of its windows are averaged."""

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.tag_schemes import scheme_of_labels
 from bertsmith.examples.tagging import WordCutter, label_without_pieces
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.running import TokenWindow
-from bertsmith.inference.task_outputs import Head
-from bertsmith.model.heads import Model
 from bertsmith.objectives.softmax import softmax
-from bertsmith.objectives.tagging import decoded_entities, tag_logits
+from bertsmith.objectives.tagging import decoded_entities
 from bertsmith.text.words import word_spans
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -86,15 +84,10 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
     """
 
     task = "tag"
-    per_token = True
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, device: Device) -> None:
-        super().__init__(model, tokenizer, device)
+    def __init__(self, engine: Engine, tokenizer: Tokenizer) -> None:
+        super().__init__(engine, tokenizer)
         self._writes_entities = scheme_of_labels(self.labels) is not None
-
-    @property
-    def _head(self) -> Head:
-        return tag_logits
 
     def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[TagRequest]:
         """Texts and lists of words as windows.

@@ -51,6 +51,8 @@ _SIGNATURES = {
     "vocabulary_sums": (_POINTER,) * 4 + (_SIZE,) * 3,
     "vocabulary_gradients": (_POINTER,) * 7 + (_SIZE,) * 3,
     "sums_of_squares": (_POINTER, _SIZE, _SIZE, _POINTER),
+    "embed_tokens": (_POINTER,) * 8 + (_REAL, _POINTER) + (_SIZE,) * 2,
+    "encode_tokens": (_FLAG, _POINTER, _SIZE) + (_POINTER,) * 3 + (_SIZE,) * 4 + (_FLAG,) * 4 + (_REAL,),
     "exponential_sums": (_FLAG,) + (_POINTER,) * 3 + (_SIZE,) * 2,
     "exponential_gradients": (_FLAG,) + (_POINTER,) * 4 + (_SIZE,) * 2,
 }

@@ -64,17 +64,17 @@ class Linear(nn.Linear):
 
 
 def feed_forward(
-    hidden: Float[Tensor, "*rows hidden"], up: Linear, down: Linear, kind: str
+    hidden: Float[Tensor, "*rows hidden"], up: nn.Module, down: nn.Module, kind: str
 ) -> Float[Tensor, "*rows hidden"]:
     """Two linear layers with an activation between them, of which nothing but what is activated is kept.
 
     Args:
         hidden: any vectors.
-        up: to the width between.
+        up: to the width between: a `Linear`, or what does the same in another way.
         down: and back.
         kind: name of the activation.
     """
-    if not (_takes(hidden, up) and _takes(hidden, down)):
+    if not (isinstance(up, Linear) and isinstance(down, Linear) and _takes(hidden, up) and _takes(hidden, down)):
         return down(activate(up(hidden), kind))
     packed = (up.packed(), down.packed())
     summed = (packed[0].summed(up), packed[1].summed(down))

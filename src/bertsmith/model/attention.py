@@ -103,6 +103,8 @@ class SelfAttention(nn.Module, ABC):
 
     def _contexts(self, rows: Tensor, layout: AttentionLayout, rotation: Rotation | None) -> Tensor:
         """What each token finds, ``[tokens, hidden]``, from query, key and value side by side."""
+        if not layout.groups:
+            return rows[:, : self.num_heads * self.head_size]
         if rotation is not None:
             rows = rotate(rows.view(len(rows), 3, self.num_heads, self.head_size), rotation).view(rows.shape)
         rows = to_blocks(rows, layout)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from bertsmith.kernels.encoding import WordPrecision
 from bertsmith.kernels.residual_norm import Stream
 from bertsmith.model.attention import AttentionKind, RecordingSelfAttention
 from bertsmith.model.encoder_config import EncoderConfig
@@ -59,6 +60,8 @@ class PackedEncoder(nn.Module, ABC):
     """What every encoder offers: packed tokens in, one vector a token out, from the last layer or from each."""
 
     config: EncoderConfig
+    precision: WordPrecision | None = None
+    """Of the layers' products, where it is settled; None: as the device has it."""
 
     @abstractmethod
     def layer_outputs(self, packed: PackedTokens) -> Iterator[Float[Tensor, "tokens hidden"]]:

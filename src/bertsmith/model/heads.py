@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bertsmith.kernels.encoding import WordPrecision
 from bertsmith.model.config import ModelConfig
 from bertsmith.model.encoder import PackedEncoder
 from bertsmith.model.packed import PackedTokens
@@ -35,8 +36,19 @@ class Model(nn.Module):
         self.spans = TokenHead(config) if heads.task_head == "spans" else None
         # A list hides it from torch, which would register it twice.
         self._token_embedding = [token_embedding]
-        self._head_input = self._all_layers if heads.mlm_head_input == "all_layers" else encoder.packed
+        self.replace_encoder(encoder)
         self._classifier_input = first_tokens if heads.classifier_input == "first" else mean_tokens
+
+    def replace_encoder(self, encoder: PackedEncoder) -> None:
+        """Have the heads read another encoder of the same config."""
+        self.encoder = encoder
+        all_layers = self.config.heads.mlm_head_input == "all_layers"
+        self._head_input = self._all_layers if all_layers else encoder.packed
+
+    @property
+    def precision(self) -> WordPrecision | None:
+        """Of the encoder's products, where it is settled; None: as the device has it."""
+        return self.encoder.precision
 
     @property
     def token_embedding(self) -> TokenEmbedding:

@@ -173,6 +173,13 @@ class PackedTokens:
         """Number of sequences."""
         return len(self.sequence_starts) - 1
 
+    @property
+    def bounds(self) -> Int[Tensor, " bounds"]:
+        """Where sequences begin, and the number of tokens; what fills up the shape counts as a sequence."""
+        filling = len(self.token_ids) > self.num_tokens
+        ends = self.sequence_starts.new_full((1,), len(self.token_ids))
+        return torch.cat([self.sequence_starts, ends]) if filling else self.sequence_starts
+
     def to(self, device: torch.device | str) -> "PackedTokens":
         """The same tokens on `device`."""
         return replace(

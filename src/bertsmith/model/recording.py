@@ -15,8 +15,13 @@ def recording_twin(encoder: PackedEncoder) -> Encoder:
     is dropped out in it.
 
     Raises:
-        ValueError: if the encoder has no attention.
+        ValueError: if the encoder has no attention, or is frozen.
     """
+    if encoder.precision is not None:
+        raise ValueError(
+            "Attention weights need an encoder whose weights are all there. Received: one that is frozen in "
+            f"{encoder.precision}. Use the model that it was made of."
+        )
     if not isinstance(encoder, Encoder):
         raise ValueError(
             "Attention weights need an encoder with attention. "

@@ -26,7 +26,9 @@ _BYTES_A_PIECE, _BYTES_A_TOKEN = 500, 5
 _SMALLEST_VOCABULARY, _LARGEST_VOCABULARY = 384, 32_000
 _FEWEST_STEPS, _MANY_STEPS = 600, 10_000
 _SMALL_BATCH, _BATCH, _LARGE_BATCH = 2048, 4096, 8192
-_VALIDATING_SHARE, _FEWEST_VALIDATED, _MOST_VALIDATED = 0.05, 10_000, 200_000
+_VALIDATING_SHARE, _FEWEST_VALIDATED = 0.05, 10_000
+MOST_VALIDATED = 200_000
+"""Tokens of a validation, of however long a run."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,19 @@ def choose(asked: Asked, rates: MachineRates) -> Choice:
     seconds = step_seconds(size, vocab_size, batch_tokens, asked, rates)
     steps = max(1, int(asked.seconds / seconds))
     passes = steps * batch_tokens / max(1, asked.text_bytes / _BYTES_A_TOKEN)
+    shown = validation_tokens(asked.seconds * batch_tokens / seconds, asked.validations)
+    return Choice(size, vocab_size, batch_tokens, batch_tokens / seconds, steps, passes, shown)
+
+
+def validation_tokens(train_tokens: float, validations: int) -> int:
+    """Tokens of each validation of a run, so that all of them take a twentieth of it.
+
+    Args:
+        train_tokens: that the run trains on, over all passes.
+        validations: over the run.
+    """
     # Forward alone is a third of a step.
-    shown = _VALIDATING_SHARE * asked.seconds / asked.validations * 3 * batch_tokens / seconds
-    validation_tokens = int(min(max(shown, _FEWEST_VALIDATED), _MOST_VALIDATED))
-    return Choice(size, vocab_size, batch_tokens, batch_tokens / seconds, steps, passes, validation_tokens)
+    return int(min(max(3 * _VALIDATING_SHARE * train_tokens / validations, _FEWEST_VALIDATED), MOST_VALIDATED))
 
 
 def text_vocab_size(num_bytes: int) -> int:

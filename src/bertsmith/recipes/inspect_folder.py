@@ -6,6 +6,7 @@ from typing import Any
 
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.corpus.verify import verify_corpus
+from bertsmith.folders.exported import is_exported, read_exported
 from bertsmith.folders.formats import published_class
 from bertsmith.folders.model_folder import read_config, read_model
 from bertsmith.foundation.errors import InputError
@@ -48,7 +49,7 @@ def verify_folder(folder: str | Path) -> Verification:
 
 
 def info(folder: str | Path) -> dict[str, Any]:
-    """What is in a folder: a run, a corpus, a tokenizer, a checkpoint or a model.
+    """What is in a folder: a run, a corpus, a tokenizer, a checkpoint, a model or an exported model.
 
     Raises:
         InputError: if it is none of them.
@@ -60,6 +61,8 @@ def info(folder: str | Path) -> dict[str, Any]:
         return _run_info(path)
     if is_corpus(str(path)):
         return _corpus_info(path)
+    if is_exported(path):
+        return _exported_info(path)
     if (path / "config.json").is_file():
         return _model_info(path)
     if (path / "tokenizer.json").is_file() or (path / "vocab.txt").is_file():
@@ -106,6 +109,25 @@ def _model_info(path: Path) -> dict[str, Any]:
         "task": heads.task,
         "labels": list(heads.labels),
         "notes": list(read.notes),
+    }
+
+
+def _exported_info(path: Path) -> dict[str, Any]:
+    found = read_exported(path)
+    encoder, heads, int8 = found.config.encoder, found.config.heads, found.report.get("int8")
+    return {
+        "kind": "export",
+        "format": found.report["format"],
+        "family": encoder.family,
+        "job": found.report["job"],
+        "labels": list(heads.labels),
+        "precision": found.precision,
+        "inputs": found.report["inputs"],
+        "outputs": found.report["outputs"],
+        "largest_difference": max(shape["largest_difference"] for shape in found.report["fp32"]["shapes"]),
+        "agreement": None if int8 is None else int8["agreement"],
+        "max_length": encoder.num_positions,
+        "made_by": found.report["made_by"],
     }
 
 

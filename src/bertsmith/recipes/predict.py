@@ -3,13 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from bertsmith.engine.device import Device, choose_device
+from bertsmith.engine.device import PRECISIONS, Device, choose_device
+from bertsmith.folders.exported import is_exported, read_exported
 from bertsmith.folders.model_folder import CONFIG, read_model, read_tokenizer
 from bertsmith.folders.sentence_transformers import refuse_foreign_modules
-from bertsmith.foundation.errors import InputError, near_match
+from bertsmith.foundation.errors import InputError, near_match, unknown_name
 from bertsmith.inference.answer import AnswerPredictor
+from bertsmith.inference.engine import Engine, job_of
 from bertsmith.inference.fill import FillPredictor
+from bertsmith.inference.onnx_engine import OnnxEngine, open_session
 from bertsmith.inference.predictor import Predictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.reports.comparison import KINDS
@@ -66,31 +70,59 @@ def open_model(folder: str | Path, *, device: str = "auto", precision: str = "au
     return model, read_tokenizer(path, vocab_size=model.config.encoder.vocab_size), chosen
 
 
+def open_engine(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> tuple[Engine, Tokenizer]:
+    """What runs a model folder or an exported one, and the tokenizer.
+
+    Raises:
+        InputError: if the folder holds no model, the device is not there, or it is an exported folder and onnxruntime
+            is not installed or something else than the CPU and its own precision was asked for.
+    """
+    path = model_folder_of(folder)
+    if is_exported(path):
+        return _open_exported(path, device=device, precision=precision)
+    model, tokenizer, chosen = open_model(path, device=device, precision=precision)
+    return TorchEngine(model, chosen), tokenizer
+
+
+def _open_exported(path: Path, *, device: str, precision: str) -> tuple[Engine, Tokenizer]:
+    if precision not in PRECISIONS:
+        raise unknown_name("--precision", precision, PRECISIONS)
+    exported = read_exported(path)
+    if device not in ("auto", "cpu"):
+        raise InputError("An exported folder runs on the CPU", f"--device {device}", "Leave it out.")
+    if precision == "bf16":
+        raise InputError(
+            "An exported folder runs in the precision that it was exported in",
+            f"--precision bf16 for {exported.precision}",
+            "Leave it out.",
+        )
+    engine = OnnxEngine(open_session(exported.graph), exported.config, exported.precision)
+    return engine, read_tokenizer(path, vocab_size=exported.config.encoder.vocab_size)
+
+
 def load(
     folder: str | Path, *, device: str = "auto", precision: str = "fp32"
 ) -> FillPredictor | Predictor[Any, Any, Any]:
-    """The predictor that fits a model folder, or the finished model of a run.
+    """The predictor that fits a model folder, the finished model of a run, or an exported folder.
 
     Args:
-        folder: a model folder or a run folder.
+        folder: a model folder, a run folder or an exported folder.
         device: where it runs.
         precision: ``fp32``, ``bf16``, or ``auto``: whichever a probe finds faster. In bf16 a result may move by 2 %.
 
     Raises:
         InputError: if it is no such folder, or its model has no head to predict with.
     """
-    model, tokenizer, chosen = open_model(folder, device=device, precision=precision)
-    task = model.config.heads.task
-    if task is None:
-        return FillPredictor(model, tokenizer, chosen)
-    if task == "embed":
-        refuse_foreign_modules(model_folder_of(folder), tokenizer)
-    return TASKS[task].predictor(model, tokenizer, chosen)
+    engine, tokenizer = open_engine(folder, device=device, precision=precision)
+    heads = engine.config.heads
+    # An encoder that was exported without any head was exported to embed.
+    task = heads.task or (job_of(engine.config) if isinstance(engine, OnnxEngine) else "fill")
+    return FillPredictor(engine, tokenizer) if task == "fill" else _predictor(task, folder, engine, tokenizer)
 
 
 def load_fill(folder: str | Path, *, device: str = "auto", precision: str = "fp32") -> FillPredictor:
     """`load` for filling masks; a model of another kind is refused."""
-    return FillPredictor(*open_model(folder, device=device, precision=precision))
+    return FillPredictor(*open_engine(folder, device=device, precision=precision))
 
 
 def load_predictor(
@@ -100,14 +132,18 @@ def load_predictor(
 
     Args:
         task: what is wanted of the model.
-        folder: a model folder or a run folder.
+        folder: a model folder, a run folder or an exported folder.
         device: where it runs.
         precision: ``fp32``, ``bf16``, or ``auto``: whichever a probe finds faster. In bf16 a result may move by 2 %.
         top_k: how many answers are told of a question, five where not given; other tasks tell all that they know.
     """
-    opened = open_model(folder, device=device, precision=precision)
-    if task == "embed":
-        refuse_foreign_modules(model_folder_of(folder), opened[1])
+    engine, tokenizer = open_engine(folder, device=device, precision=precision)
     if task == "answer" and top_k is not None:
-        return AnswerPredictor(*opened, top_k=top_k)
-    return TASKS[task].predictor(*opened)
+        return AnswerPredictor(engine, tokenizer, top_k=top_k)
+    return _predictor(task, folder, engine, tokenizer)
+
+
+def _predictor(task: str, folder: str | Path, engine: Engine, tokenizer: Tokenizer) -> Predictor[Any, Any, Any]:
+    if task == "embed":
+        refuse_foreign_modules(model_folder_of(folder), tokenizer)
+    return TASKS[task].predictor(engine, tokenizer)

@@ -106,5 +106,6 @@ class TrainingConfig(LoopConfig):
     """Real tokens in a step's batch, special ones included."""
     recompute_activations: bool = False
     """Whether a layer's inner values are made again in the backward pass and not kept: less memory, more time."""
-    validation_tokens: Count = 200_000
-    """Tokens of the validation part after which a validation ends: always the same ones, with the same masks."""
+    validation_tokens: Count | None = None
+    """Tokens of the validation part after which a validation ends: always the same ones, with the same masks. Where not
+    given, so many that all validations take a twentieth of the run, from 10,000 to 200,000."""

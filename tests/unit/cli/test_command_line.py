@@ -34,10 +34,11 @@ COMMANDS = (
     ("profile", "finetune"),
     ("import",),
     ("push",),
+    ("export",),
     ("info",),
     ("verify",),
 )
-HEAVY = ("torch", "tokenizers", "numpy", "pydantic", "pyarrow", "transformers")
+HEAVY = ("torch", "tokenizers", "numpy", "pydantic", "pyarrow", "transformers", "onnx", "onnxruntime")
 
 
 def _python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:

@@ -15,6 +15,7 @@ from bertsmith.inference.generate import generate
 from bertsmith.inference.running import TokenWindow
 from bertsmith.inference.task_outputs import window_outputs
 from bertsmith.inference.token_scores import token_log_probabilities
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import Model
 from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.masked_language_model import MaskedLanguageModel
@@ -49,7 +50,7 @@ USES: dict[str, tuple[Callable[[], Model], Callable[[Model], object]]] = {
         lambda model: token_log_probabilities(model, [WINDOW], [np.array([2])], mask_id=4, device=CPU),
     ),
     "writing": (made_gpt, lambda model: generate(model, made_tokenizer(), "the old river")),
-    "filling": (made_bert, lambda model: FillPredictor(model, made_tokenizer(), CPU)(["the [MASK]"])),
+    "filling": (made_bert, lambda model: FillPredictor(TorchEngine(model, CPU), made_tokenizer())(["the [MASK]"])),
     "classes": (
         lambda: made_classifier(("dry", "wet")),
         lambda model: window_outputs(model, [WINDOW], CPU, class_logits, per_token=False),

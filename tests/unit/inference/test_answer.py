@@ -12,6 +12,7 @@ from bertsmith.examples.answering import QuestionEncoder
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPrediction, AnswerPredictor
 from bertsmith.inference.predictor import Prediction, Request
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model.config import AnsweringHead
 from bertsmith.objectives.answering import best_spans
 from bertsmith.text.graphemes import parts_character
@@ -23,14 +24,14 @@ from made_tasks import made_classifier
 CPU = Device("cpu", "fp32")
 SHORT = "The old boat waited under the bridge."
 LONG = " ".join(["The old river carried every small boat"] * 30)
-PREDICTOR = AnswerPredictor(made_answerer(), made_tokenizer(), CPU)
+PREDICTOR = AnswerPredictor(TorchEngine(made_answerer(), CPU), made_tokenizer())
 
 
 def _predictor(
     head: AnsweringHead | None = None, *, algorithm: str = "wordpiece", top_k: int = 5, positions: int = 64
 ) -> AnswerPredictor:
     model = made_answerer(head, algorithm=algorithm, positions=positions)
-    return AnswerPredictor(model, made_tokenizer(algorithm), CPU, top_k=top_k)
+    return AnswerPredictor(TorchEngine(model, CPU), made_tokenizer(algorithm), top_k=top_k)
 
 
 def _spans(found: AnswerPrediction) -> list[tuple[int, int, float]]:
@@ -183,7 +184,7 @@ def test_windows_are_those_that_the_model_was_trained_with() -> None:
 
 def test_length_is_the_one_the_tokenizer_was_saved_with(tmp_path: Any) -> None:
     made_tokenizer().save(tmp_path, max_length=24)
-    predictor = AnswerPredictor(made_answerer(), Tokenizer.from_folder(tmp_path), CPU)
+    predictor = AnswerPredictor(TorchEngine(made_answerer(), CPU), Tokenizer.from_folder(tmp_path))
     assert {len(window.token_ids) for window in predictor.prepare([("Who?", LONG)])[0].windows} == {24}
 
 
@@ -201,8 +202,8 @@ def test_a_very_long_text_is_answered_in_bounded_time() -> None:
 
 def test_other_models_are_refused() -> None:
     with pytest.raises(InputError, match=r"answer needs a model that was trained for it.*bertsmith finetune answer"):
-        AnswerPredictor(made_model(made_tokenizer().vocab_size), made_tokenizer(), CPU)
+        AnswerPredictor(TorchEngine(made_model(made_tokenizer().vocab_size), CPU), made_tokenizer())
     with pytest.raises(InputError, match="trained to classify"):
-        AnswerPredictor(made_classifier(("a", "b")), made_tokenizer(), CPU)
+        AnswerPredictor(TorchEngine(made_classifier(("a", "b")), CPU), made_tokenizer())
     with pytest.raises(InputError, match="top_k must be 1 or more"):
         _predictor(top_k=0)

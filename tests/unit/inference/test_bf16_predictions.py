@@ -10,6 +10,7 @@ from bertsmith.engine.device import Device
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.inference.embed import EmbedPredictor
 from bertsmith.inference.tag import TagPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import HeadsConfig, ModelConfig, new_model
 from made_corpora import made_model, made_texts, made_tokenizer
 from made_sentences import made_tagger
@@ -39,7 +40,7 @@ def _is_clear(scores: np.ndarray) -> bool:
 
 
 def test_classes() -> None:
-    predictor = ClassifyPredictor(made_classifier(LABELS), made_tokenizer(), BF16)
+    predictor = ClassifyPredictor(TorchEngine(made_classifier(LABELS), BF16), made_tokenizer())
     alone = [predictor([text])[0] for text in TEXTS]
     clear = 0
     for order in _orders(TEXTS):
@@ -54,7 +55,7 @@ def test_classes() -> None:
 
 def test_tags() -> None:
     tagger = made_tagger()
-    predictor = TagPredictor(tagger, made_tokenizer(), BF16)
+    predictor = TagPredictor(TorchEngine(tagger, BF16), made_tokenizer())
     alone = [predictor([text])[0] for text in TEXTS]
     for order in _orders(TEXTS):
         for number, found in zip(order, predictor([TEXTS[number] for number in order]), strict=True):
@@ -69,7 +70,7 @@ def test_vectors(normalize: bool) -> None:
     encoder = made_model(made_tokenizer().vocab_size, spread=0.3).config.encoder
     heads = HeadsConfig(masked_language_model=False, task="embed", normalize=normalize)
     model = new_model(ModelConfig(encoder=encoder, heads=heads), seed=0)
-    predictor = EmbedPredictor(model, made_tokenizer(), BF16)
+    predictor = EmbedPredictor(TorchEngine(model, BF16), made_tokenizer())
     alone = np.concatenate([predictor.vectors([text]) for text in TEXTS])
     for order in _orders(TEXTS):
         for number, vector in zip(order, predictor.vectors([TEXTS[number] for number in order]), strict=True):

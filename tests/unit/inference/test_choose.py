@@ -11,13 +11,14 @@ from bertsmith.examples.choice_tables import ChoiceItem
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.choose import ChoosePredictor
 from bertsmith.inference.predictor import Prediction
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.objectives.choice import choice_scores
 from bertsmith.tokenization.tokenizer import Tokenizer
 from made_corpora import made_texts, made_tokenizer
 from made_heads import made_head, packed_alone
 
 CPU = Device("cpu", "fp32")
-PREDICTOR = ChoosePredictor(made_head("choose"), made_tokenizer(), CPU)
+PREDICTOR = ChoosePredictor(TorchEngine(made_head("choose"), CPU), made_tokenizer())
 LONG = " ".join(["The old river carried every small boat"] * 20)
 CHOICES = ["It sank.", "A quiet harbour.", "Nobody sang."]
 
@@ -80,7 +81,7 @@ def test_a_long_context_is_cut_at_the_side_that_the_tokenizer_was_saved_with(tmp
     (found,) = PREDICTOR([(LONG, CHOICES)])
     assert found.cut
     made_tokenizer().save(tmp_path, max_length=24, long_texts="tail")
-    predictor = ChoosePredictor(made_head("choose"), Tokenizer.from_folder(tmp_path), CPU)
+    predictor = ChoosePredictor(TorchEngine(made_head("choose"), CPU), Tokenizer.from_folder(tmp_path))
     found, expected = predictor([(f"Something else. {LONG}", CHOICES), (" ".join(LONG.split()[-30:]), CHOICES)])
     assert found.cut
     assert found.scores == pytest.approx(expected.scores, abs=1e-6)
@@ -110,4 +111,4 @@ def test_no_items_are_refused() -> None:
 
 def test_a_model_for_another_task_is_refused() -> None:
     with pytest.raises(InputError, match=r"a model trained to regress.*bertsmith regress"):
-        ChoosePredictor(made_head("regress"), made_tokenizer(), CPU)
+        ChoosePredictor(TorchEngine(made_head("regress"), CPU), made_tokenizer())

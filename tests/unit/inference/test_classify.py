@@ -9,6 +9,7 @@ import torch
 from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.classify import ClassifyPredictor, ClassPrediction
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import PackedTokens
 from bertsmith.objectives.classification import class_logits
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -18,7 +19,7 @@ from made_tasks import made_classifier
 CPU = Device("cpu", "fp32")
 LABELS = ("sunny", "rainy", "bad")
 POSITIONS = 64
-PREDICTOR = ClassifyPredictor(made_classifier(LABELS, positions=POSITIONS), made_tokenizer(), CPU)
+PREDICTOR = ClassifyPredictor(TorchEngine(made_classifier(LABELS, positions=POSITIONS), CPU), made_tokenizer())
 LONG = " ".join(["The old river carried every small boat"] * 20)
 
 
@@ -70,7 +71,7 @@ def test_length_and_kept_part_are_those_the_tokenizer_was_saved_with(tmp_path: P
     made_tokenizer().save(tmp_path, max_length=16, long_texts="tail")
     tokenizer = Tokenizer.from_folder(tmp_path)
     assert tokenizer.long_texts == "tail"
-    predictor = ClassifyPredictor(made_classifier(LABELS), tokenizer, CPU)
+    predictor = ClassifyPredictor(TorchEngine(made_classifier(LABELS), CPU), tokenizer)
     assert predictor.max_length == 16
     ending = " ".join(LONG.split()[-30:])
     found, expected = predictor([f"Something else. {LONG}", ending])
@@ -102,7 +103,7 @@ def test_a_very_long_text_and_odd_characters_are_classified() -> None:
 def test_a_model_trained_with_windows_reads_all_of_a_long_text() -> None:
     model = made_classifier(LABELS, positions=POSITIONS)
     model.config = model.config.model_copy(update={"heads": model.config.heads.model_copy(update={"windows": True})})
-    predictor = ClassifyPredictor(model, made_tokenizer(), CPU)
+    predictor = ClassifyPredictor(TorchEngine(model, CPU), made_tokenizer())
     (request,) = predictor.prepare([LONG])
     assert len(request.windows) > 1
     (found,) = predictor([LONG])
@@ -119,12 +120,12 @@ def test_a_model_trained_with_windows_reads_all_of_a_long_text() -> None:
 
 def test_an_encoder_without_a_trained_classifier_is_refused() -> None:
     with pytest.raises(InputError, match=r"trained for it.*without a trained head.*bertsmith finetune classify"):
-        ClassifyPredictor(made_model(made_tokenizer().vocab_size), made_tokenizer(), CPU)
+        ClassifyPredictor(TorchEngine(made_model(made_tokenizer().vocab_size), CPU), made_tokenizer())
 
 
 def test_classifying_leaves_a_model_in_training_as_it_was() -> None:
     model = made_classifier(LABELS, dropout=0.5).train()
-    predictor = ClassifyPredictor(model, made_tokenizer(), CPU)
+    predictor = ClassifyPredictor(TorchEngine(model, CPU), made_tokenizer())
     first, second = (predictor(["The old boat."]) for _ in range(2))
     assert first == second
     assert isinstance(first[0], ClassPrediction)

@@ -10,6 +10,7 @@ import torch
 from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import HeadsConfig, Model, ModelConfig, PackedTokens, new_model
 from bertsmith.model.config import Pooling
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -29,7 +30,7 @@ def _model(pooling: Pooling = "mean", *, normalize: bool = False, positions: int
 
 
 def _embed(pooling: Pooling = "mean", *, normalize: bool = False) -> EmbedPredictor:
-    return EmbedPredictor(_model(pooling, normalize=normalize), made_tokenizer(), CPU)
+    return EmbedPredictor(TorchEngine(_model(pooling, normalize=normalize), CPU), made_tokenizer())
 
 
 EMBED = _embed()
@@ -111,7 +112,7 @@ def test_plain_values_hold_the_vector_as_numbers() -> None:
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_a_long_text_is_cut_and_said(tmp_path: Path, side: str) -> None:
     made_tokenizer().save(tmp_path, max_length=16, long_texts="tail" if side == "tail" else "head")
-    embed = EmbedPredictor(_model(), Tokenizer.from_folder(tmp_path), CPU)
+    embed = EmbedPredictor(TorchEngine(_model(), CPU), Tokenizer.from_folder(tmp_path))
     assert embed.max_length == 16
     words = LONG.split()
     part = " ".join(words[-40:] if side == "tail" else words[:40])
@@ -124,19 +125,19 @@ def test_a_model_that_reads_windows_for_another_task_cuts_here() -> None:
     labelled = made_classifier(("a", "b"), positions=64)
     heads = labelled.config.heads.model_copy(update={"windows": True})
     model = new_model(ModelConfig(encoder=labelled.config.encoder, heads=heads), seed=0)
-    (found,) = EmbedPredictor(model, made_tokenizer(), CPU)([LONG])
+    (found,) = EmbedPredictor(TorchEngine(model, CPU), made_tokenizer())([LONG])
     assert found.cut
 
 
 def test_any_encoder_embeds_by_the_mean_and_says_so() -> None:
     plain = EmbedPredictor(
-        made_model(made_tokenizer().vocab_size, positions=POSITIONS, spread=0.3), made_tokenizer(), CPU
+        TorchEngine(made_model(made_tokenizer().vocab_size, positions=POSITIONS, spread=0.3), CPU), made_tokenizer()
     )
     assert plain.vectors(["The old boat."]).shape == (1, SIZE)
     (note,) = plain.notes
     assert "not to embed" in note
     assert "mean of its tokens" in note
-    (note,) = EmbedPredictor(made_classifier(("a", "b")), made_tokenizer(), CPU).notes
+    (note,) = EmbedPredictor(TorchEngine(made_classifier(("a", "b")), CPU), made_tokenizer()).notes
     assert "trained to classify" in note
     assert EMBED.notes == ()
 
@@ -145,6 +146,6 @@ def test_embedding_leaves_a_model_in_training_as_it_was() -> None:
     encoder = made_model(made_tokenizer().vocab_size, dropout=0.5).config.encoder
     heads = HeadsConfig(masked_language_model=False, task="embed")
     model = new_model(ModelConfig(encoder=encoder, heads=heads), seed=0).train()
-    embed = EmbedPredictor(model, made_tokenizer(), CPU)
+    embed = EmbedPredictor(TorchEngine(model, CPU), made_tokenizer())
     assert np.array_equal(embed.vectors(["Rain."]), embed.vectors(["Rain."]))
     assert model.training

@@ -7,6 +7,7 @@ import torch
 from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.fill import FillPredictor, MaskPrediction
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import PackedTokens
 from bertsmith.tokenization.tokenizer import Tokenizer
 from made_corpora import made_model, made_tokenizer
@@ -18,7 +19,7 @@ POSITIONS = 32
 
 def _predictor(algorithm: str = "wordpiece") -> FillPredictor:
     tokenizer = made_tokenizer(algorithm)
-    return FillPredictor(made_model(tokenizer.vocab_size, positions=POSITIONS, spread=0.3), tokenizer, CPU)
+    return FillPredictor(TorchEngine(made_model(tokenizer.vocab_size, positions=POSITIONS, spread=0.3), CPU), tokenizer)
 
 
 PREDICTOR = _predictor()
@@ -219,12 +220,12 @@ def test_a_model_without_a_vocabulary_head_is_refused() -> None:
     model = made_model(TOKENIZER.vocab_size)
     model.masked_language_model = None
     with pytest.raises(InputError, match="head over the vocabulary"):
-        FillPredictor(model, TOKENIZER, CPU)
+        FillPredictor(TorchEngine(model, CPU), TOKENIZER)
 
 
 def test_filling_leaves_a_model_in_training_as_it_was() -> None:
     model = made_model(TOKENIZER.vocab_size, dropout=0.5).train()
-    predictor = FillPredictor(model, TOKENIZER, CPU)
+    predictor = FillPredictor(TorchEngine(model, CPU), TOKENIZER)
     first, second = (predictor(["The old [MASK] waited."]) for _ in range(2))
     assert first == second
     assert model.training

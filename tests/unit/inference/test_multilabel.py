@@ -7,6 +7,7 @@ from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.multilabel import MultilabelPredictor
 from bertsmith.inference.predictor import Prediction
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.objectives.classification import class_logits
 from made_corpora import made_texts, made_tokenizer
 from made_heads import made_head, packed_alone
@@ -17,7 +18,7 @@ LONG = " ".join(["The old river carried every small boat"] * 20)
 
 
 def _predictor(**heads: object) -> MultilabelPredictor:
-    return MultilabelPredictor(made_head("multilabel", labels=LABELS, **heads), made_tokenizer(), CPU)
+    return MultilabelPredictor(TorchEngine(made_head("multilabel", labels=LABELS, **heads), CPU), made_tokenizer())
 
 
 PREDICTOR = _predictor()
@@ -77,4 +78,4 @@ def test_all_windows_of_a_long_text_count() -> None:
 
 def test_a_model_for_another_task_is_refused() -> None:
     with pytest.raises(InputError, match=r"a model trained to classify.*bertsmith classify"):
-        MultilabelPredictor(made_head("classify", labels=LABELS), made_tokenizer(), CPU)
+        MultilabelPredictor(TorchEngine(made_head("classify", labels=LABELS), CPU), made_tokenizer())

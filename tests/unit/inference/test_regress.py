@@ -10,19 +10,20 @@ from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.predictor import Prediction
 from bertsmith.inference.regress import RegressPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.objectives.regression import sequence_values
 from made_corpora import made_model, made_texts, made_tokenizer
 from made_heads import made_head, packed_alone
 
 CPU = Device("cpu", "fp32")
-PREDICTOR = RegressPredictor(made_head("regress"), made_tokenizer(), CPU)
+PREDICTOR = RegressPredictor(TorchEngine(made_head("regress"), CPU), made_tokenizer())
 LONG = " ".join(["The old river carried every small boat"] * 20)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("scale", [None, (40.0, 3.0)])
 def test_a_value_is_what_the_head_gives(scale: tuple[float, float] | None) -> None:
-    predictor = RegressPredictor(made_head("regress", value_scale=scale), made_tokenizer(), CPU)
+    predictor = RegressPredictor(TorchEngine(made_head("regress", value_scale=scale), CPU), made_tokenizer())
     for item in ("The old boat.", ("The old boat.", "A quiet harbour.")):
         text, pair = (item, None) if isinstance(item, str) else item
         (found,) = predictor([item])
@@ -48,7 +49,7 @@ def test_a_value_depends_neither_on_neighbours_nor_on_order() -> None:
 
 
 def test_the_windows_of_a_long_text_are_averaged() -> None:
-    predictor = RegressPredictor(made_head("regress", windows=True), made_tokenizer(), CPU)
+    predictor = RegressPredictor(TorchEngine(made_head("regress", windows=True), CPU), made_tokenizer())
     (request,) = predictor.prepare([LONG])
     assert len(request.windows) > 1
     (found,) = predictor([LONG])
@@ -65,6 +66,6 @@ def test_a_blank_text_is_refused(items: list[Any]) -> None:
 
 def test_a_model_for_another_task_is_refused() -> None:
     with pytest.raises(InputError, match="bertsmith finetune regress"):
-        RegressPredictor(made_model(made_tokenizer().vocab_size), made_tokenizer(), CPU)
+        RegressPredictor(TorchEngine(made_model(made_tokenizer().vocab_size), CPU), made_tokenizer())
     with pytest.raises(InputError, match=r"a model trained to choose.*bertsmith choose"):
-        RegressPredictor(made_head("choose"), made_tokenizer(), CPU)
+        RegressPredictor(TorchEngine(made_head("choose"), CPU), made_tokenizer())

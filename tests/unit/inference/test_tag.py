@@ -13,6 +13,7 @@ from bertsmith.folders.model_folder import read_model, read_tokenizer, write_mod
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder
 from bertsmith.inference.tag import TagPrediction, TagPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import Model, ModelConfig, PackedTokens, new_model
 from bertsmith.objectives.tagging import tag_logits
 from bertsmith.text.words import word_spans
@@ -22,7 +23,7 @@ from made_tasks import made_classifier
 
 CPU = Device("cpu", "fp32")
 POSITIONS = 64
-PREDICTOR = TagPredictor(made_tagger(positions=POSITIONS), made_tokenizer(), CPU)
+PREDICTOR = TagPredictor(TorchEngine(made_tagger(positions=POSITIONS), CPU), made_tokenizer())
 LONG = " ".join(["The old river carried Catherine's small boat to Oslo."] * 25)
 
 
@@ -84,19 +85,19 @@ def test_arabic_words_keep_their_clitics() -> None:
 
 def test_entities_stand_where_their_offsets_say() -> None:
     text = "Ann 😊 O'Brien, in São Paulo"
-    (found,) = TagPredictor(_only("B-PER"), made_tokenizer(), CPU)([text])
+    (found,) = TagPredictor(TorchEngine(_only("B-PER"), CPU), made_tokenizer())([text])
     assert [one.text for one in found.entities] == ["Ann", "😊", "O'Brien", ",", "in", "São", "Paulo"]
-    (joined,) = TagPredictor(_only("I-LOC"), made_tokenizer(), CPU)([text])
+    (joined,) = TagPredictor(TorchEngine(_only("I-LOC"), CPU), made_tokenizer())([text])
     (entity,) = joined.entities
     assert (entity.label, entity.text, entity.start, entity.end) == ("LOC", text, 0, len(text))
     for one in (*found.entities, *joined.entities):
         assert text[one.start : one.end] == one.text
     assert entity.score == pytest.approx(np.mean([one.score for one in joined.words]))
-    assert TagPredictor(_only("O"), made_tokenizer(), CPU)([text])[0].entities == ()
+    assert TagPredictor(TorchEngine(_only("O"), CPU), made_tokenizer())([text])[0].entities == ()
 
 
 def test_values_are_those_of_the_interface() -> None:
-    (found,) = TagPredictor(_only("B-LOC"), made_tokenizer(), CPU)([["Oslo", "x"]])
+    (found,) = TagPredictor(TorchEngine(_only("B-LOC"), CPU), made_tokenizer())([["Oslo", "x"]])
     score = found.words[0].score
     assert found.values == {
         "text": "Oslo x",
@@ -110,7 +111,7 @@ def test_values_are_those_of_the_interface() -> None:
 
 
 def test_words_that_the_tokenizer_does_not_see_shift_no_label() -> None:
-    predictor = TagPredictor(_only("B-PER"), made_tokenizer(), CPU)
+    predictor = TagPredictor(TorchEngine(_only("B-PER"), CPU), made_tokenizer())
     (found,) = predictor([["Ann", "\n", "\u200b", "Acme"]])
     assert [one.label for one in found.words] == ["B-PER", "O", "O", "B-PER"]
     assert [one.score for one in found.words][1:3] == [0.0, 0.0]
@@ -135,7 +136,7 @@ def test_a_long_text_has_every_word_once_with_offsets_into_the_whole() -> None:
 
 
 def test_an_entity_over_the_edge_of_a_window_is_one() -> None:
-    (found,) = TagPredictor(_only("I-PER"), made_tokenizer(), CPU)([LONG])
+    (found,) = TagPredictor(TorchEngine(_only("I-PER"), CPU), made_tokenizer())([LONG])
     (entity,) = found.entities
     assert (entity.start, entity.end) == (0, len(LONG))
 
@@ -192,7 +193,7 @@ def test_a_word_longer_than_the_model_takes_is_said() -> None:
     tokenizer = made_tokenizer("bpe")
     encoder = made_tagger().config.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})
     model = new_model(ModelConfig(encoder=encoder, heads=made_tagger().config.heads), seed=0)
-    predictor = TagPredictor(model, tokenizer, CPU)
+    predictor = TagPredictor(TorchEngine(model, CPU), tokenizer)
     found, whole = predictor([["x" * 300, "boat"], ["boat"]])
     assert (found.cut, whole.cut) == (True, False)
     assert len(found.words) == 2
@@ -204,22 +205,26 @@ def test_labels_and_predictions_survive_a_folder(tmp_path: Path) -> None:
     with new_folder(tmp_path / "model", seal={"kind": "model"}) as temporary:
         write_model(temporary, model, made_tokenizer())
     read = read_model(tmp_path / "model").model
-    again = TagPredictor(read, read_tokenizer(tmp_path / "model", vocab_size=read.config.encoder.vocab_size), CPU)
+    again = TagPredictor(
+        TorchEngine(read, CPU), read_tokenizer(tmp_path / "model", vocab_size=read.config.encoder.vocab_size)
+    )
     assert again.labels == labels
     texts = made_texts(5)
-    before = TagPredictor(model, made_tokenizer(), CPU)(texts)
+    before = TagPredictor(TorchEngine(model, CPU), made_tokenizer())(texts)
     assert [one.values for one in again(texts)] == [one.values for one in before]
     assert {one.label for found in before for one in found.words} <= set(labels)
 
 
 def test_plain_labels_make_no_entities() -> None:
-    (found,) = TagPredictor(made_tagger(("ADJ", "NOUN", "VERB")), made_tokenizer(), CPU)(["The old boat waited."])
+    (found,) = TagPredictor(TorchEngine(made_tagger(("ADJ", "NOUN", "VERB")), CPU), made_tokenizer())(
+        ["The old boat waited."]
+    )
     assert found.entities == ()
     assert {one.label for one in found.words} <= {"ADJ", "NOUN", "VERB"}
 
 
 def test_a_model_of_another_task_is_refused() -> None:
     with pytest.raises(InputError, match=r"tag needs a model that was trained for it.*bertsmith finetune tag"):
-        TagPredictor(made_model(made_tokenizer().vocab_size), made_tokenizer(), CPU)
+        TagPredictor(TorchEngine(made_model(made_tokenizer().vocab_size), CPU), made_tokenizer())
     with pytest.raises(InputError, match=r"Use: bertsmith classify"):
-        TagPredictor(made_classifier(("a", "b")), made_tokenizer(), CPU)
+        TagPredictor(TorchEngine(made_classifier(("a", "b")), CPU), made_tokenizer())

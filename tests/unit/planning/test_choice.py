@@ -6,7 +6,7 @@ import pytest
 
 from bertsmith.engine.rates import MachineRates
 from bertsmith.model import preset
-from bertsmith.planning.choice import SIZES, Asked, choose, step_seconds, text_vocab_size
+from bertsmith.planning.choice import SIZES, Asked, choose, step_seconds, text_vocab_size, validation_tokens
 
 RATES = MachineRates(900e9, 900e9, 14e9)
 ASKED = Asked(
@@ -77,6 +77,11 @@ def test_validations_take_a_twentieth_of_the_time_or_so() -> None:
     taken = 10 * found.validation_tokens / (3 * found.tokens_per_second)
     assert taken == pytest.approx(2.7, rel=0.01)
     assert choose(replace(ASKED, seconds=1.0), RATES).validation_tokens == 10_000
+
+
+@pytest.mark.parametrize(("tokens", "shown"), [(1e4, 10_000), (1e6, 15_000), (1e9, 200_000)])
+def test_a_validation_of_a_longer_run_sees_more(tokens: float, shown: int) -> None:
+    assert validation_tokens(tokens, validations=10) == shown
 
 
 @pytest.mark.parametrize(("size", "pieces"), [(0, 384), (1_000_000, 1984), (10**9, 32_000)])

@@ -8,9 +8,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.task_outputs import Head
 from bertsmith.model.config import HeadsConfig
@@ -164,6 +164,6 @@ class Task(Protocol):
         """What the last validation decides of the model, which may be changed in place: thresholds, for example."""
         ...
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> Predictor[Any, Any, Any]:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> Predictor[Any, Any, Any]:
         """The predictor of a trained model."""
         ...

@@ -1,5 +1,6 @@
 """What a pre-training begins with: its batches, and a model that has not taken a step."""
 
+import math
 from collections.abc import Callable
 
 from bertsmith.batches.sequence_format import SequenceFormat
@@ -8,9 +9,11 @@ from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
 from bertsmith.model.encoder import Encoder
 from bertsmith.model.heads import Model
+from bertsmith.planning.choice import MOST_VALIDATED, validation_tokens
 from bertsmith.recipes.pretraining.data import PretrainingData, pretraining_data
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_model import start_model
+from bertsmith.recipes.step_budget import steps_without_clock
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.step import TrainState, new_optimizer
 
@@ -32,6 +35,20 @@ def data_of_run(config: PretrainConfig, corpus: Corpus, sequence_format: Sequenc
         training=config.training,
         sequences=config.sequences,
     )
+
+
+def validation_tokens_of_run(config: PretrainConfig, batches_per_epoch: int) -> int:
+    """Tokens of each validation: as given, or what the length of the run is worth.
+
+    Where that is a time, the most, since what validations take is counted when its steps are.
+    """
+    if config.training.validation_tokens is not None:
+        return config.training.validation_tokens
+    if config.length.minutes is not None:
+        return MOST_VALIDATED
+    steps = steps_without_clock(config.length, default_epochs=DEFAULT_EPOCHS, batches_per_epoch=batches_per_epoch)
+    validations = math.ceil(1 / config.training.validate_every_share)
+    return validation_tokens(float(steps * config.training.batch_tokens), validations)
 
 
 def first_state(

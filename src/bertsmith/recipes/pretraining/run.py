@@ -17,7 +17,14 @@ from bertsmith.engine.evaluation import evaluate
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.files import new_folder, write_file
 from bertsmith.inference.fill import FillPredictor
-from bertsmith.recipes.pretraining.begin import DEFAULT_EPOCHS, data_of_run, first_state, new_state
+from bertsmith.inference.torch_engine import TorchEngine
+from bertsmith.recipes.pretraining.begin import (
+    DEFAULT_EPOCHS,
+    data_of_run,
+    first_state,
+    new_state,
+    validation_tokens_of_run,
+)
 from bertsmith.recipes.pretraining.checks import refuse_early
 from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, with_settings
 from bertsmith.recipes.pretraining.corpus import corpus_of_run
@@ -142,7 +149,8 @@ def _sampler(
         case "bilm":
             return None
         case _:
-            return Sampler(validation, FillPredictor(model, tokenizer, device), tokenizer, pieces.sequence_format)
+            predictor = FillPredictor(TorchEngine(model, device), tokenizer)
+            return Sampler(validation, predictor, tokenizer, pieces.sequence_format)
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,7 @@ def _assemble(
     """Data, model and state: from the newest checkpoint where there is one."""
     sequence_format = SequenceFormat.of(tokenizer)
     data = data_of_run(config, corpus, sequence_format)
+    validation_tokens = validation_tokens_of_run(config, data.train.batches_per_epoch)
     checkpoint = CheckpointStore(run.checkpoints).newest()
     if checkpoint is not None:
         read, saved = checkpoint.read()
@@ -180,7 +189,7 @@ def _assemble(
             default_epochs=DEFAULT_EPOCHS,
             batches_per_epoch=data.train.batches_per_epoch,
             measure=(state.model, OBJECTIVES[config.objective], lambda step: data.train.micro_batches(step, 1), device),
-            validation_share=config.training.validation_tokens / config.training.batch_tokens,
+            validation_share=validation_tokens / config.training.batch_tokens,
             validate_every_share=config.training.validate_every_share,
             started_at=started_at,
         )
@@ -188,7 +197,7 @@ def _assemble(
     objective = OBJECTIVES[config.objective]
 
     def validate() -> dict[str, float]:
-        batches = data.validation_batches(config.training.validation_tokens)
+        batches = data.validation_batches(validation_tokens)
         metrics = evaluate(state.model, objective, batches, device)
         return metrics | data.pair_facts
 

@@ -15,6 +15,7 @@ from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import ModelConfig, new_model
 from bertsmith.objectives.embedding import retrieval
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
@@ -210,4 +211,5 @@ def test_settings_of_embeddings_belong_to_the_task(work: Path) -> None:
 
 def test_the_task_gives_its_predictor(work: Path) -> None:
     read = read_model(work / "encoder")
-    assert isinstance(Embed().predictor(read.model, made_tokenizer(), Device("cpu", "fp32")), EmbedPredictor)
+    engine = TorchEngine(read.model, Device("cpu", "fp32"))
+    assert isinstance(Embed().predictor(engine, made_tokenizer()), EmbedPredictor)

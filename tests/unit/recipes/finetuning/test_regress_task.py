@@ -12,10 +12,12 @@ from finetune_parts import assert_refused, config_of
 
 import bertsmith
 from bertsmith.checkpoints.checkpoint import CheckpointStore
+from bertsmith.engine.device import Device
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.regress import RegressPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.start_model import open_source, start_model
@@ -133,7 +135,7 @@ def test_training_goes_on_with_the_values_that_a_folder_gives(run: Run) -> None:
     assert any("goes on with the head" in note for note in notes)
     theirs = bertsmith.load(run.model_folder, device="cpu")
     assert isinstance(theirs, RegressPredictor)
-    ours = RegressPredictor(model, source.tokenizer, theirs._device)
+    ours = RegressPredictor(TorchEngine(model, Device("cpu", "fp32")), source.tokenizer)
     texts = ["some rain", "old bread", "The boat."]
     expected = [found.value for found in theirs(texts)]
     assert [found.value for found in ours(texts)] == pytest.approx(expected, rel=1e-4)

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from finetune_parts import config_of
 
+from bertsmith.engine.device import Device
 from bertsmith.examples.data_look import KeyedRow
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.tagging import TaggedExamples
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.tag import TagPredictor
+from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import HeadsConfig
 from bertsmith.objectives.tagging import Tagging
 from bertsmith.recipes.finetuning.options import FinetuneConfig
@@ -237,4 +239,4 @@ def test_a_tagger_learns_names_and_is_read_again(tmp_path: Path) -> None:
     assert evaluation["f1"] > 0.5
     model = read_model(tmp_path / "run" / "model").model
     assert model.config.heads.labels == ENTITY_LABELS
-    assert TagPredictor.fits(model)
+    TagPredictor(TorchEngine(model, Device("cpu", "fp32")), made_tokenizer())

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.answering import AnswerConfig, AnswerExamples, QuestionEncoder
 from bertsmith.examples.question_tables import read_questions
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.answer import AnswerPredictor
+from bertsmith.inference.engine import Engine
 from bertsmith.model.config import AnsweringHead, HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics, settled_threshold
@@ -157,9 +157,9 @@ class Answer:
         threshold = settled_threshold(answered.f1, has_answer, no_answer)
         return heads.model_copy(update={"answering": head.model_copy(update={"no_answer_threshold": threshold})})
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> AnswerPredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> AnswerPredictor:
         """The predictor of a trained model."""
-        return AnswerPredictor(model, tokenizer, device)
+        return AnswerPredictor(engine, tokenizer)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.choice import choice_examples, choice_notes, labels_are_texts, right_choices
 from bertsmith.examples.choice_tables import ChoiceTable, read_choice_table
 from bertsmith.examples.data_look import skipped_notes
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
 from bertsmith.inference.choose import ChoosePredictor
+from bertsmith.inference.engine import Engine
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.choice import Choice, choice_metrics, choice_scores, group_probabilities
@@ -110,9 +110,9 @@ class Choose:
         """Nothing is left to decide."""
         return model.config.heads
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> ChoosePredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> ChoosePredictor:
         """The predictor of a trained model."""
-        return ChoosePredictor(model, tokenizer, device)
+        return ChoosePredictor(engine, tokenizer)
 
 
 def _table(rows: TaskRows) -> ChoiceTable:

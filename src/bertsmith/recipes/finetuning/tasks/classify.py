@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.classification import balanced_weights, label_counts, label_ids, labels_of
 from bertsmith.examples.data_look import label_notes
 from bertsmith.examples.table_config import OptionNames, TableConfig
@@ -15,6 +14,7 @@ from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examp
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.examples.windows import means_by_row
 from bertsmith.inference.classify import ClassifyPredictor
+from bertsmith.inference.engine import Engine
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.calibration import calibration
@@ -118,9 +118,9 @@ class Classify:
         """Nothing is left to decide."""
         return model.config.heads
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> ClassifyPredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> ClassifyPredictor:
         """The predictor of a trained model."""
-        return ClassifyPredictor(model, tokenizer, device)
+        return ClassifyPredictor(engine, tokenizer)
 
 
 def _table(rows: TaskRows) -> TaskTable:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.embedding import embed_notes, embedding_examples, refuse_unlearnable
 from bertsmith.examples.embedding_tables import EmbedColumns, read_embed_table
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
+from bertsmith.inference.engine import Engine
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.correlation import spearman
@@ -158,9 +158,9 @@ class Embed:
         """Nothing is left to decide."""
         return model.config.heads
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> EmbedPredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> EmbedPredictor:
         """The predictor of any encoder."""
-        return EmbedPredictor(model, tokenizer, device)
+        return EmbedPredictor(engine, tokenizer)
 
 
 def _columns(rows: TaskRows) -> EmbedColumns:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.data_look import label_notes, table_notes
 from bertsmith.examples.multilabel import (
     MultilabelTable,
@@ -24,6 +23,7 @@ from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
 from bertsmith.examples.windows import means_by_row
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.multilabel import MultilabelPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
@@ -153,9 +153,9 @@ class Multilabel:
         thresholds = tuned_thresholds(probabilities, _targets(rows, heads.labels) > 0)
         return heads.model_copy(update={"thresholds": thresholds})
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> MultilabelPredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> MultilabelPredictor:
         """The predictor of a trained model."""
-        return MultilabelPredictor(model, tokenizer, device)
+        return MultilabelPredictor(engine, tokenizer)
 
 
 def _targets(rows: TaskRows, labels: Sequence[str]) -> Float[np.ndarray, "rows labels"]:

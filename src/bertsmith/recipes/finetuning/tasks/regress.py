@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.regression import VALUE_COLUMNS, value_notes, value_scale, value_strata, values_of
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, text_examples
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.examples.windows import means_by_row
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.regress import RegressPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
@@ -127,9 +127,9 @@ class Regress:
         rescale(model, heads.value_scale, None)
         return heads.model_copy(update={"value_scale": None, "value_spread": heads.value_scale[1]})
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> RegressPredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> RegressPredictor:
         """The predictor of a trained model."""
-        return RegressPredictor(model, tokenizer, device)
+        return RegressPredictor(engine, tokenizer)
 
 
 def _values(rows: TaskRows) -> Float[np.ndarray, " rows"]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.engine.device import Device
 from bertsmith.examples.classification import balanced_weights
 from bertsmith.examples.multilabel import label_strata
 from bertsmith.examples.table_config import OptionNames, TableConfig
@@ -25,6 +24,7 @@ from bertsmith.examples.tagging import (
     tagged_examples,
 )
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, refuse_long_texts
+from bertsmith.inference.engine import Engine
 from bertsmith.inference.tag import TagPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
@@ -144,9 +144,9 @@ class Tag:
         """Nothing is left to decide."""
         return model.config.heads
 
-    def predictor(self, model: Model, tokenizer: Tokenizer, device: Device) -> TagPredictor:
+    def predictor(self, engine: Engine, tokenizer: Tokenizer) -> TagPredictor:
         """The predictor of a trained model."""
-        return TagPredictor(model, tokenizer, device)
+        return TagPredictor(engine, tokenizer)
 
 
 @dataclass(frozen=True)

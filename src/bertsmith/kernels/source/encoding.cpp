@@ -1,0 +1,300 @@
+// All layers of an encoder for inference. A thread takes some sequences through every layer while they stay in its
+// second cache, and weights pass by in the third; where there are too few sequences for that, the threads share the
+// parts of each layer. A number depends on its own sequence alone, to the bit.
+#include <vector>
+
+#include "rotation.h"
+#include "seen.h"
+#include "threads.h"
+
+#if HAS_WORDS
+
+namespace {
+
+// Tokens that a thread takes through all layers.
+constexpr int64_t BLOCK_TOKENS = 128;
+// Numbers between the two products of a feed-forward that wait in the second cache.
+constexpr int64_t BETWEEN_NUMBERS = 1 << 17;
+
+struct Shape {
+    int64_t width, heads, size;
+    int kind, gated, norm_first, causal;
+    float eps;
+
+    int64_t padded_width() const { return rounded_up(width, PANEL); }
+    int64_t padded_size() const { return rounded_up(size, PANEL); }
+};
+
+// As `kernels/encoding.py` writes it: each field is a word of 8 bytes.
+struct Layer {
+    Matrix query_key_value, output, up, down;
+    Norm attention_norm, feed_forward_norm;
+    int64_t half_window;
+    const float *cosine, *sine;  // [tokens, size], or null
+};
+
+// Sequences that stand one after the other, `first` being their first token.
+struct Sequences {
+    const int64_t* starts;
+    int64_t count, first, tokens;
+
+    int64_t start(int64_t number) const { return starts[number] - first; }
+    int64_t length(int64_t number) const { return starts[number + 1] - starts[number]; }
+    int64_t longest() const {
+        int64_t most = 0;
+        for (int64_t i = 0; i < count; i++) most = length(i) > most ? length(i) : most;
+        return most;
+    }
+};
+
+// How the parts of a layer are shared: a thread does them all, or all threads do some and wait for each other.
+struct Alone {
+    static int64_t threads() { return 1; }
+    template <class Each>
+    void each(int64_t count, Each each) const {
+        for (int64_t i = 0; i < count; i++) each(i);
+    }
+};
+struct Together {
+    static int64_t threads() { return omp_get_num_threads(); }
+    template <class Each>
+    void each(int64_t count, Each each) const {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < count; i++) each(i);
+    }
+};
+
+// What some sequences are between two parts of a layer.
+template <class Kind>
+struct Block {
+    Buffer<float> stream, found;  // the residual stream; what attention finds
+    Operand<Kind> input, context;
+    Buffer<bf16> query_key_value;
+
+    Block(int64_t tokens, const Shape& shape, const Layer& layer)
+        : stream((tokens + GROUP) * shape.padded_width()),
+          found((tokens + GROUP) * shape.heads * shape.padded_size()),
+          input(tokens, layer.query_key_value.words),
+          context(tokens, layer.output.words),
+          query_key_value((tokens + PANEL) * 3 * shape.heads * shape.padded_size()) {}
+};
+
+// A thread's own place.
+template <class Kind>
+struct Desk {
+    int64_t rows;  // of a feed-forward at a time
+    Operand<Kind> between;
+    Buffer<float> activated, row;
+    Buffer<typename Kind::Sum> sums;
+    HeadDesk head;
+
+    Desk(int64_t longest, const Shape& shape, const Layer& layer)
+        : rows(rounded_up(BETWEEN_NUMBERS / columns(shape, layer), GROUP)),
+          between(rows, layer.down.words),
+          activated(rows * columns(shape, layer)),
+          row(shape.padded_width()),
+          sums(GROUP * PANEL),
+          head(longest, shape.padded_size()) {}
+
+    static int64_t columns(const Shape& shape, const Layer& layer) {
+        return layer.up.count * (shape.gated ? PANEL / 2 : PANEL);
+    }
+};
+
+template <class Kind, class Team>
+struct Encoding {
+    const Shape& shape;
+    const Sequences& sequences;
+    const Block<Kind>& block;
+    const Desk<Kind>& desk;
+    Team team;
+
+    // Goes through the tokens a part at a time.
+    template <class Each>
+    void each_part(int64_t most, Each each) const {
+        const int64_t own = rounded_up((sequences.tokens + team.threads() - 1) / team.threads(), GROUP);
+        const int64_t size = own < most ? own : most;
+        team.each((sequences.tokens + size - 1) / size, [&](int64_t part) {
+            const int64_t first = part * size, left = sequences.tokens - first;
+            each(first, left < size ? left : size);
+        });
+    }
+
+    float* stream(int64_t row) const { return block.stream + row * shape.padded_width(); }
+
+    void run(const Layer* layers, int64_t count, const float* hidden, float* out) const {
+        const int64_t bytes = shape.width * sizeof(float), rest = shape.padded_width() * sizeof(float) - bytes;
+        each_part(BLOCK_TOKENS, [&](int64_t first, int64_t rows) {
+            for (int64_t row = first; row < first + rows; row++) {
+                std::memcpy(stream(row), hidden + row * shape.width, bytes);
+                std::memset(stream(row) + shape.width, 0, rest);
+            }
+        });
+        for (int64_t i = 0; i < count; i++) layer(layers[i]);
+        each_part(BLOCK_TOKENS, [&](int64_t first, int64_t rows) {
+            for (int64_t row = first; row < first + rows; row++)
+                std::memcpy(out + row * shape.width, stream(row), bytes);
+        });
+    }
+
+    void layer(const Layer& layer) const {
+        const Norm none{nullptr, nullptr};
+        each_part(BLOCK_TOKENS, [&](int64_t first, int64_t rows) {
+            read(first, rows, shape.norm_first ? layer.attention_norm : none);
+            project(layer, first, rows);
+        });
+        const int64_t found = shape.heads * shape.padded_size();
+        const Heads heads{block.query_key_value, block.found, shape.heads, shape.size, shape.padded_size(),
+                          {shape.causal, layer.half_window}};
+        team.each(sequences.count * shape.heads, [&](int64_t item) {
+            const int64_t sequence = item / shape.heads;
+            desk.head.attend(heads, sequences.start(sequence), sequences.length(sequence), item % shape.heads);
+        });
+        each_part(desk.rows, [&](int64_t first, int64_t rows) {
+            for (int64_t row = first; row < first + rows; row++)
+                block.context.narrow(row, block.found + row * found, found);
+            add(block.context, first, rows, layer.output, first);
+            if (!shape.norm_first) settle(first, rows, layer.attention_norm);
+            read(first, rows, shape.norm_first ? layer.feed_forward_norm : none);
+            feed_forward(layer, first, rows);
+            if (!shape.norm_first) settle(first, rows, layer.feed_forward_norm);
+        });
+    }
+
+    // The residual stream, or its norm, as the next product reads it.
+    void read(int64_t first, int64_t rows, const Norm& norm) const {
+        for (int64_t row = first; row < first + rows; row++) {
+            if (norm.weight) normalise(stream(row), desk.row, norm, shape.eps, shape.width, shape.padded_width());
+            block.input.narrow(row, norm.weight ? desk.row.get() : stream(row), shape.padded_width());
+        }
+    }
+
+    // The residual stream becomes its norm.
+    void settle(int64_t first, int64_t rows, const Norm& norm) const {
+        for (int64_t row = first; row < first + rows; row++)
+            normalise(stream(row), stream(row), norm, shape.eps, shape.width, shape.padded_width());
+    }
+
+    void project(const Layer& layer, int64_t first, int64_t rows) const {
+        const int64_t size = shape.padded_size(), stride = 3 * shape.heads * size;
+        bf16* out = block.query_key_value;
+        multiply(block.input, first, rows, layer.query_key_value, desk.sums.get(),
+                 [&](int64_t row, int64_t column, __m512 low, __m512 high) {
+                     bf16* to = out + row * stride + column;
+                     _mm256_storeu_si256((__m256i*)to, narrowed(low));
+                     _mm256_storeu_si256((__m256i*)(to + 16), narrowed(high));
+                 });
+        for (int64_t row = first; layer.cosine && row < first + rows; row++) {
+            const int64_t place = (sequences.first + row) * shape.size;
+            for (int64_t head = 0; head < 2 * shape.heads; head++) {
+                bf16* turned = out + row * stride + head * size;
+                rotate(turned, turned, layer.cosine + place, layer.sine + place, 1.0f, shape.size);
+            }
+        }
+    }
+
+    // The residual stream and a product, whose rows begin at `from` in its left operand.
+    void add(const Operand<Kind>& left, int64_t from, int64_t rows, const Matrix& matrix, int64_t first) const {
+        multiply(left, from, rows, matrix, desk.sums.get(), [&](int64_t row, int64_t column, __m512 low, __m512 high) {
+            float* to = stream(first + row - from) + column;
+            _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), low));
+            _mm512_storeu_ps(to + 16, _mm512_add_ps(_mm512_loadu_ps(to + 16), high));
+        });
+    }
+
+    void feed_forward(const Layer& layer, int64_t first, int64_t rows) const {
+        activate(layer, first, rows);
+        const int64_t columns = Desk<Kind>::columns(shape, layer);
+        for (int64_t row = 0; row < rows; row++)
+            desk.between.narrow(row, desk.activated + row * columns, columns);
+        add(desk.between, 0, rows, layer.down, first);
+    }
+
+    // Of a gated feed-forward, a panel holds 16 columns that are activated and the 16 that they are multiplied with.
+    void activate(const Layer& layer, int64_t first, int64_t rows) const {
+        const int64_t columns = Desk<Kind>::columns(shape, layer);
+        multiply(block.input, first, rows, layer.up, desk.sums.get(),
+                 [&](int64_t row, int64_t column, __m512 low, __m512 high) {
+                     float* to = desk.activated + (row - first) * columns;
+                     if (shape.gated) {
+                         _mm512_storeu_ps(to + column / 2, _mm512_mul_ps(activated(shape.kind, low), high));
+                     } else {
+                         _mm512_storeu_ps(to + column, activated(shape.kind, low));
+                         _mm512_storeu_ps(to + column + 16, activated(shape.kind, high));
+                     }
+                 });
+    }
+};
+
+template <class Kind>
+void encode(const Shape& shape, const Layer* layers, int64_t count, const float* hidden, float* out,
+            const int64_t* starts, int64_t sequences) {
+    // The first sequence of each block.
+    std::vector<int64_t> firsts{0};
+    for (int64_t i = 1; i < sequences; i++)
+        if (starts[i + 1] - starts[firsts.back()] > BLOCK_TOKENS) firsts.push_back(i);
+    const int64_t blocks = firsts.size();
+    firsts.push_back(sequences);
+    if (blocks < 2 * most_threads() && most_threads() > 1) {
+        const Sequences all{starts, sequences, starts[0], starts[sequences] - starts[0]};
+        const Block<Kind> block(all.tokens, shape, layers[0]);
+#pragma omp parallel
+        {
+            const TileScope scope;
+            const Desk<Kind> desk(all.longest(), shape, layers[0]);
+            Encoding<Kind, Together>{shape, all, block, desk, {}}.run(layers, count, hidden, out);
+        }
+        return;
+    }
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < blocks; i++) {
+        const int64_t own = starts[firsts[i + 1]] - starts[firsts[i]];
+        tokens = own > tokens ? own : tokens;
+    }
+    const int64_t longest = Sequences{starts, sequences, 0, 0}.longest();
+#pragma omp parallel
+    {
+        const TileScope scope;
+        const Block<Kind> block(tokens, shape, layers[0]);
+        const Desk<Kind> desk(longest, shape, layers[0]);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = blocks - 1; i >= 0; i--) {
+            const int64_t first = starts[firsts[i]];
+            const Sequences own{starts + firsts[i], firsts[i + 1] - firsts[i], first, starts[firsts[i + 1]] - first};
+            const int64_t at = first * shape.width;
+            Encoding<Kind, Alone>{shape, own, block, desk, {}}.run(layers, count, hidden + at, out + at);
+        }
+    }
+}
+
+}  // namespace
+
+#endif
+
+// Whether `encode_tokens` is there, with numbers of 8 bits or else in bf16.
+extern "C" int encodes(int int8) {
+#if HAS_WORDS
+#if TILES_BY_AMX || defined(__AVX512VNNI__)
+    if (int8) return tiles_are_allowed();
+#endif
+#if HAS_TILES
+    if (!int8) return tiles_are_allowed();
+#endif
+#endif
+    return 0;
+}
+
+// The residual stream `[tokens, width]` after some layers; `out` may be `hidden`. Sequences lie between `starts`, one
+// after the other. `kind` is that of `activate`.
+extern "C" void encode_tokens(int int8, const void* layers, int64_t count, const float* hidden, float* out,
+                              const int64_t* starts, int64_t sequences, int64_t width, int64_t heads,
+                              int64_t head_size, int kind, int gated, int norm_first, int causal, float eps) {
+#if HAS_WORDS
+    const Shape shape{width, heads, head_size, kind, gated, norm_first, causal, eps};
+    if (!sequences) return;
+    if (int8)
+        encode<Int8>(shape, (const Layer*)layers, count, hidden, out, starts, sequences);
+    else
+        encode<Bf16>(shape, (const Layer*)layers, count, hidden, out, starts, sequences);
+#endif
+}
