@@ -14,6 +14,8 @@ from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.onnx_engine import OnnxEngine, open_session
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.torch_engine import TorchEngine
+from bertsmith.model.encoder import Encoder
+from bertsmith.model.frozen import frozen
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.reports.comparison import KINDS
@@ -81,6 +83,9 @@ def open_engine(folder: str | Path, *, device: str = "auto", precision: str = "a
     if is_exported(path):
         return _open_exported(path, device=device, precision=precision)
     model, tokenizer, chosen = open_model(path, device=device, precision=precision)
+    if chosen.kind == "cpu" and chosen.precision == "bf16" and isinstance(model.encoder, Encoder):
+        # In fp32 torch runs it: its products lose nothing, and other programs give the same numbers.
+        model = frozen(model, "bf16")
     return TorchEngine(model, chosen), tokenizer
 
 
