@@ -210,3 +210,23 @@ def test_cut_rows_are_counted(command: Command, folders: Callable[[str], Path], 
     outcome = command("classify", folders("classify"), "--input", tmp_path / "a.txt", "--json", *CPU)
     assert "1 of 2 rows are longer than the model sees and were cut" in outcome.err
     assert [one["cut"] for one in outcome.objects] == [False, True]
+
+
+def test_rows_are_predicted_in_int8_where_the_first_of_them_agree(
+    command: Command, folders: Callable[[str], Path], tmp_path: Path
+) -> None:
+    source = write_rows(tmp_path / "a.jsonl", as_rows("embed", made_items("embed", 30)))
+    asked = ("embed", folders("embed"), "--input", source, "--json")
+    quick, exact = command(*asked, "--precision", "int8", "--device", "cpu"), command(*asked, *CPU)
+    assert quick.code == 0, quick.err
+    assert re.search(r"^int8: cosine 0\.9\d+ beside fp32, over 30$", quick.err, re.MULTILINE), quick.err
+    assert [one["text"] for one in quick.objects] == [one["text"] for one in exact.objects]
+
+
+def test_an_unknown_precision_is_named_with_those_that_are_known(
+    command: Command, folders: Callable[[str], Path]
+) -> None:
+    outcome = command("embed", folders("embed"), "a text", "--precision", "int4")
+    assert outcome.code == 2
+    assert "int4" in outcome.err
+    assert "int8" in outcome.err

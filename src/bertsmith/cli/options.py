@@ -7,12 +7,16 @@ import typer
 
 _DEVICE = typer.Option(help="auto, cpu, cuda …")
 _PRECISION = typer.Option(help="auto, fp32 or bf16.")
+_PRECISION_OF_USE = typer.Option(
+    help="auto, fp32, bf16, or int8 on a CPU: the fastest, and refused where it predicts something else on these texts."
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
 Predicting = Annotated[Path, typer.Argument(help="A model folder, a finished run, or an exported folder.")]
 Device = Annotated[str, _DEVICE]
 Precision = Annotated[str, _PRECISION]
+PrecisionOfUse = Annotated[str, _PRECISION_OF_USE]
 
 TrainingText = Annotated[
     list[str] | None,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bertsmith.cli.options import Device, Json, Precision, Predicting
+from bertsmith.cli.options import Device, Json, PrecisionOfUse, Predicting
 from bertsmith.cli.predicting import Use, predict
 from bertsmith.foundation.errors import InputError
 
@@ -39,7 +39,7 @@ def classify(
     encoding: Encoding = "utf-8",
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many classes are shown.")] = 1,
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Tell the class of texts, or of every row of a file.
@@ -61,7 +61,7 @@ def regress(
     pair_column: PairColumn = None,
     encoding: Encoding = "utf-8",
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Tell a number for texts, or for every row of a file.
@@ -83,7 +83,7 @@ def multilabel(
     encoding: Encoding = "utf-8",
     top_k: Annotated[int, typer.Option("--top-k", min=0, help="At least so many labels are shown.")] = 0,
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Tell all labels of texts, or of every row of a file.
@@ -108,7 +108,7 @@ def tag(
     ] = None,
     encoding: Encoding = "utf-8",
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Label the words of texts, or of every row of a file: entities are marked where they stand.
@@ -136,7 +136,7 @@ def answer(
         int | None, typer.Option("--top-k", min=1, help="How many answers are told: one, or five with --json.")
     ] = None,
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Answer questions out of texts, with the place of each answer.
@@ -177,7 +177,7 @@ def choose(
     encoding: Encoding = "utf-8",
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many choices are shown.")] = 1,
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Choose what fits a text best, or for every row of a file.
@@ -206,7 +206,7 @@ def embed(
     text_column: TextColumn = None,
     encoding: Encoding = "utf-8",
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Turn texts, or every row of a file, into vectors that are near for texts that are alike.

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,7 +55,21 @@ def predict(task: str, use: Use, items: Sequence[Any], given: "Given | None" = N
 
     if use.output is not None:
         refuse_unwritable(use.output, task)
-    predictor = load_predictor(task, use.folder, device=use.device, precision=use.precision, top_k=use.top_k)
+    found, first = None, []
+    if use.source is not None and use.precision == "int8":
+        # The model is judged by the first rows, before it predicts any.
+        found = _input(task, use, given or Given())
+        first = next(found.parts, [])
+        items = [row.item for row in first if not isinstance(row.item, InputError)]
+    predictor = load_predictor(
+        task,
+        use.folder,
+        device=use.device,
+        precision=use.precision,
+        top_k=use.top_k,
+        judge_on=items,
+        notify=note,
+    )
     for line in getattr(predictor, "notes", ()):
         note(line)
     if use.source is None:
@@ -65,8 +80,9 @@ def predict(task: str, use: Use, items: Sequence[Any], given: "Given | None" = N
             for line in similarity_lines([values["embedding"] for values in predictions]):
                 typer.echo(line)
         return
-    found = _input(task, use, given or Given())
-    results: Iterable[RowResult] = predict_rows(predictor, found.parts, ahead=found.can_wait)
+    found = found or _input(task, use, given or Given())
+    parts = chain([first] if first else [], found.parts)
+    results: Iterable[RowResult] = predict_rows(predictor, parts, ahead=found.can_wait)
     if use.output is not None:
         results = write_results(results, use.output, task)
     _show_rows(task, results, use, found.about_rows)

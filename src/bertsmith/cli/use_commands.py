@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bertsmith.cli.evaluation_display import show_details
-from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision, Predicting
+from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision, PrecisionOfUse, Predicting
 from bertsmith.cli.output import note, result
 
 _DETAILS = ("per_class", "confusion", "labels", "worst_errors", "counted")
@@ -26,7 +26,7 @@ def fill(
     top_k: Annotated[int, typer.Option("--top-k", help="How many completions.")] = 5,
     targets: Annotated[str | None, typer.Option(help="Score these instead, parted by commas.")] = None,
     device: Device = "auto",
-    precision: Precision = "fp32",
+    precision: PrecisionOfUse = "fp32",
     as_json: Json = False,
 ) -> None:
     """Fill the masks of a text.
@@ -35,7 +35,7 @@ def fill(
     """
     from bertsmith.recipes.predict import load_fill
 
-    predictor = load_fill(folder, device=device, precision=precision)
+    predictor = load_fill(folder, device=device, precision=precision, judge_on=texts)
     wanted = [target.strip() for target in targets.split(",") if target.strip()] if targets else []
     for mask in predictor(texts, top_k=top_k, targets=wanted):
         if as_json:

@@ -54,7 +54,7 @@ class TorchEngine(Engine):
     @property
     def precision(self) -> str:
         """Of its matrix products."""
-        return self._device.precision
+        return self._model.precision or self._device.precision
 
     def refuse_other(self, job: Job) -> None:
         """Raise an `InputError` unless the model can do a job. Every encoder embeds."""

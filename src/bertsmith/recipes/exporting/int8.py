@@ -5,21 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith import __version__
-from bertsmith.exchange.onnx_export.agreement import (
-    Agreement,
-    Values,
-    agreement,
-    least_agreement,
-    refuse_agreement,
-)
 from bertsmith.exchange.onnx_export.build import model_graph
 from bertsmith.exchange.onnx_export.quantize import write_quantized
-from bertsmith.foundation.errors import InputError
+from bertsmith.inference.agreement import Agreement, agreement, least_agreement, refuse_agreement
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.running import TokenWindow
-from bertsmith.recipes.exporting.source import AnyPredictor, ExportSource
+from bertsmith.recipes.exporting.source import ExportSource
 from bertsmith.recipes.exporting.texts import CalibrationItems
+from bertsmith.recipes.judging import AnyPredictor, predicted, usable_items
 
+_DO = "Give text like that which it is used on with --calibrate, ask less with --agreement, or leave out --quantize."
 _MOST_WINDOWS = 512
 """Sequences by which scales are fixed."""
 
@@ -67,39 +62,9 @@ def write_int8(
         tried.append({"second_product_of_feed_forwards": second, "agreement": found.values})
         if found.value >= least:
             break
-    refuse_agreement(max(judged, key=lambda one: one.value), least)
+    refuse_agreement(max(judged, key=lambda one: one.value), least, do=_DO)
     scales = {"text": texts.source, "sequences": len(windows)}
     return {"precision": "int8", "int8": {"least": least, "calibrated_on": scales, **tried[-1], "tried": tried[:-1]}}
-
-
-def predicted(predictor: AnyPredictor, items: Sequence[Any]) -> list[Values]:
-    """Predictions as plain values; of a mask its likeliest piece."""
-    if not isinstance(predictor, FillPredictor):
-        return [prediction.values for prediction in predictor(list(items))]
-    best = [mask.predictions[0] for mask in predictor(items, top_k=1)]
-    return [{"piece": one.token_id, "score": one.score} for one in best]
-
-
-def usable_items(predictor: AnyPredictor, items: Sequence[Any]) -> list[Any]:
-    """The items that a predictor takes; a row here and there may be blank.
-
-    Raises:
-        InputError: the last reason, if it takes none.
-    """
-    usable: list[Any] = []
-    fault: InputError | None = None
-    for item in items:
-        try:
-            if isinstance(predictor, FillPredictor):
-                predictor.prepare(item)
-            else:
-                predictor.prepare([item])
-            usable.append(item)
-        except InputError as error:
-            fault = error
-    if not usable and fault is not None:
-        raise fault
-    return usable
 
 
 def _windows(predictor: AnyPredictor, items: Sequence[Any]) -> list[TokenWindow]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bertsmith.engine.device import Device
 from bertsmith.exchange.onnx_export.build import exported_config
@@ -11,15 +10,13 @@ from bertsmith.folders.sentence_transformers import refuse_foreign_modules
 from bertsmith.inference.engine import Engine, Job, job_of
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.onnx_engine import OnnxEngine, open_session
-from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model.config import ModelConfig
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.tasks import TASKS
+from bertsmith.recipes.judging import AnyPredictor
 from bertsmith.recipes.predict import model_folder_of
 from bertsmith.tokenization.tokenizer import Tokenizer
-
-AnyPredictor = FillPredictor | Predictor[Any, Any, Any]
 
 
 @dataclass(frozen=True)

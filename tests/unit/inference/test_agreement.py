@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertsmith.exchange.onnx_export.agreement import Agreement, agreement, least_agreement, refuse_agreement
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference.agreement import Agreement, agreement, least_agreement, refuse_agreement
 from bertsmith.inference.engine import Job
 
 
@@ -75,11 +75,11 @@ def test_values_that_are_all_the_same_agree_only_where_both_are() -> None:
 
 
 def test_too_little_agreement_is_refused_with_its_figure() -> None:
-    refuse_agreement(Agreement("cosine", 0.98, 0.01, 9), 0.98)
-    with pytest.raises(InputError, match=r"cosine of 0\.98.*0\.97124 over 1,200.*--calibrate.*--agreement.*--quantize"):
-        refuse_agreement(Agreement("cosine", 0.97124, 0.01, 1200), 0.98)
+    refuse_agreement(Agreement("cosine", 0.98, 0.01, 9), 0.98, do="Ask less.")
+    with pytest.raises(InputError, match=r"cosine of 0\.98.*0\.97124 over 1,200.*Ask less"):
+        refuse_agreement(Agreement("cosine", 0.97124, 0.01, 1200), 0.98, do="Ask less.")
     with pytest.raises(InputError, match="nan"):
-        refuse_agreement(Agreement("cosine", float(np.nan), 0.01, 9), 0.0)
+        refuse_agreement(Agreement("cosine", float(np.nan), 0.01, 9), 0.0, do="Ask less.")
 
 
 def test_vectors_are_asked_for_more_than_choices() -> None:

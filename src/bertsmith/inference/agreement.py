@@ -67,14 +67,20 @@ def least_agreement(job: Job) -> float:
     return LEAST_COSINE if job in ("embed", "regress") else LEAST_EQUAL
 
 
-def refuse_agreement(found: Agreement, least: float) -> None:
-    """Raise an `InputError` where an int8 model agrees less than is asked."""
+def refuse_agreement(found: Agreement, least: float, *, do: str) -> None:
+    """Raise an `InputError` where an int8 model agrees less than is asked.
+
+    Args:
+        found: how far it agrees.
+        least: what is asked.
+        do: what can be done about it.
+    """
     if found.value >= least:
         return
     raise InputError(
         f"A model in int8 must agree with its model: {found.measure} of {least:g} at least",
-        f"{found.value:.6g} over {found.compared:,} on the calibration text",
-        "Give text like that which it is used on with --calibrate, ask less with --agreement, or leave out --quantize.",
+        f"{found.value:.6g} over {found.compared:,} of the texts that it is judged by",
+        do,
     )
 
 
