@@ -44,7 +44,7 @@ def train(sources: list[Path], out: Path, minutes: float, settings: list[str]) -
 def told(out: Path, minutes: float, seconds: float) -> dict[str, Any]:
     """What came of a run."""
     record = tomllib.loads((out / "run.toml").read_text(encoding="utf-8"))["record"]
-    info = bertsmith.info(out)
+    info = bertsmith.info(out / "model")
     return {
         "minutes": minutes,
         "minutes_taken": round(seconds / 60, 3),
