@@ -58,7 +58,7 @@ class Linear(nn.Linear):
         if backward and not _Held.now:
             self._packed = None
             return _Packed(self.weight.detach(), self.bias, backward)
-        if self._packed is None or not self._packed.serves(self.weight, backward):
+        if self._packed is None or not self._packed.serves(self.weight, self.bias, backward):
             self._packed = _Packed(self.weight.detach(), self.bias, backward)
         return self._packed
 
@@ -99,7 +99,7 @@ class _Packed:
     the gradients of both."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, backward: bool) -> None:
-        self._identity = _identity(weight)
+        self._identity = _identity(weight, bias)
         self.columns = len(weight)
         """Width of what comes out."""
         self.bias = None if bias is None else bias.detach()
@@ -110,9 +110,9 @@ class _Packed:
         self.by_out = torch.empty(words, dtype=torch.int32) if backward else None
         call("tiled_pack", weight.contiguous(), self.by_in, self.by_out, *weight.shape)
 
-    def serves(self, weight: Tensor, backward: bool) -> bool:
-        """Whether it is of the weight as that is now."""
-        return self._identity == _identity(weight) and (self.by_out is not None or not backward)
+    def serves(self, weight: Tensor, bias: Tensor | None, backward: bool) -> bool:
+        """Whether it is of the weight and the bias as they are now."""
+        return self._identity == _identity(weight, bias) and (self.by_out is not None or not backward)
 
     def summed(self, layer: nn.Linear) -> Tensor:
         """Stands in a graph for the layer's weight and bias, the same for all uses, so that a shared layer's gradients
@@ -162,8 +162,9 @@ class _Summed(torch.autograd.Function):
         return *ctx.sums.taken(), None
 
 
-def _identity(weight: Tensor) -> tuple[int, int, int]:
-    return weight.data_ptr(), weight._version, _Held.changes
+def _identity(weight: Tensor, bias: Tensor | None) -> tuple[int, int, int, int]:
+    # A bias is read where it stands, so that only another in its place is a change.
+    return weight.data_ptr(), weight._version, _Held.changes, 0 if bias is None else bias.data_ptr()
 
 
 def _product(

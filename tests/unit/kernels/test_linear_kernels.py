@@ -133,6 +133,19 @@ def test_a_weight_is_packed_once_until_it_changes(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("by_tiles")
+def test_another_bias_in_the_place_of_one_is_a_change() -> None:
+    made, values = layer(32, 32), random(8, 32)
+    with bf16(), torch.no_grad():
+        made(values)
+        made.bias.add_(1.0)
+        added = made(values)
+        assert relative_error(added, exactly(made)(values.bfloat16().double())) < NEAR
+        made.bias = torch.nn.Parameter(made.bias + 1.0)
+        replaced = made(values)
+    assert relative_error(replaced, exactly(made)(values.bfloat16().double()).detach()) < NEAR
+
+
+@pytest.mark.usefixtures("by_tiles")
 @pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize("looked_before", [True, False])
 def test_a_fused_update_is_a_change_though_it_leaves_no_trace(held: bool, looked_before: bool) -> None:
