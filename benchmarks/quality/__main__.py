@@ -12,8 +12,6 @@ already is not run again, so that a comparison that was stopped goes on, on anot
 
 import argparse
 import json
-import math
-import statistics
 import time
 import tomllib
 from pathlib import Path
@@ -22,13 +20,9 @@ from typing import Any
 import bertsmith
 from benchmarks.measuring import machine
 from benchmarks.quality.peer import PeerSettings, train_peer
+from benchmarks.quality.results import ARMS, RESULTS, Runs, summary
 from benchmarks.quality.rows import training_rows
 from bertsmith.examples.table_config import TableConfig
-
-RESULTS = Path(__file__).parent.parent.parent / "docs" / "experiments" / "quality"
-ARMS = ("ours", "ours_last", "peer_same", "peer", "fresh")
-Runs = dict[str, dict[str, float]]
-"""Score and seconds of each arm and seed, such as ``ours 0``. Seconds belong to the machine that each ran on."""
 
 
 def main() -> None:
@@ -49,17 +43,6 @@ def main() -> None:
             text = json.dumps({"machine": machine(), **values}, indent=2, ensure_ascii=False)
             RESULTS.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n", encoding="utf-8")
-
-
-def summary(runs: Runs) -> dict[str, Any]:
-    """Mean of each arm, and its standard error where there are several seeds."""
-    arms: dict[str, Any] = {}
-    for arm in ARMS:
-        scores = [run["score"] for name, run in runs.items() if name.rsplit(" ", 1)[0] == arm]
-        if scores:
-            error = statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else None
-            arms[arm] = {"seeds": len(scores), "mean": statistics.fmean(scores), "standard_error": error}
-    return arms
 
 
 def _trained(args: argparse.Namespace, arm: str, seed: int) -> Path:

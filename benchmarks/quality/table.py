@@ -7,7 +7,7 @@ import argparse
 import json
 from typing import Any
 
-from benchmarks.quality.__main__ import RESULTS
+from benchmarks.quality.results import RESULTS
 
 _LEAST_MARGIN = 0.003
 """By which a mean may lie below the other's, where two standard errors are less."""

@@ -35,6 +35,17 @@ class Exported:
         """The graph's file."""
         return self.folder / GRAPH
 
+    @property
+    def largest_difference(self) -> float:
+        """Of any number that the graph in fp32 gives and the model gives, in any shape of batch."""
+        return max(shape["largest_difference"] for shape in self.report["fp32"]["shapes"])
+
+    @property
+    def agreement(self) -> dict[str, Any] | None:
+        """Of an int8 model with its model; None in fp32."""
+        int8 = self.report.get("int8")
+        return None if int8 is None else int8["agreement"]
+
 
 def is_exported(folder: Path) -> bool:
     """Whether a folder was written by an export."""

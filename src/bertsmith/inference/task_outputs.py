@@ -13,9 +13,25 @@ from bertsmith.engine.evaluation import evaluating
 from bertsmith.inference.running import TokenWindow, token_budget_batches
 from bertsmith.model.heads import Model
 from bertsmith.model.packed import PackedTokens
+from bertsmith.objectives.answering import span_logits
+from bertsmith.objectives.choice import choice_scores
+from bertsmith.objectives.classification import class_logits
+from bertsmith.objectives.embedding import sentence_vectors
+from bertsmith.objectives.regression import sequence_values
+from bertsmith.objectives.tagging import tag_logits
 
 Head = Callable[[Model, PackedTokens], Tensor]
 """Gives a row of outputs for each sequence, or for each real token, in fp32 at least."""
+HEADS: dict[str, Head] = {
+    "classify": class_logits,
+    "multilabel": class_logits,
+    "regress": sequence_values,
+    "choose": choice_scores,
+    "tag": tag_logits,
+    "answer": span_logits,
+    "embed": sentence_vectors,
+}
+"""What a model says in each task, in training as in use."""
 
 
 @torch.inference_mode()

@@ -11,25 +11,9 @@ from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import TASKS_OF_TOKENS, Engine, Job, refuse_unfit
 from bertsmith.inference.running import TokenWindow, token_budget_batches
-from bertsmith.inference.task_outputs import Head, window_outputs
+from bertsmith.inference.task_outputs import HEADS, window_outputs
 from bertsmith.model.config import ModelConfig, TaskName
 from bertsmith.model.heads import Model
-from bertsmith.objectives.answering import span_logits
-from bertsmith.objectives.choice import choice_scores
-from bertsmith.objectives.classification import class_logits
-from bertsmith.objectives.embedding import sentence_vectors
-from bertsmith.objectives.regression import sequence_values
-from bertsmith.objectives.tagging import tag_logits
-
-_HEADS: dict[TaskName, Head] = {
-    "classify": class_logits,
-    "multilabel": class_logits,
-    "regress": sequence_values,
-    "choose": choice_scores,
-    "tag": tag_logits,
-    "answer": span_logits,
-    "embed": sentence_vectors,
-}
 
 
 class TorchEngine(Engine):
@@ -70,7 +54,7 @@ class TorchEngine(Engine):
 
     def outputs(self, task: TaskName, windows: Sequence[TokenWindow]) -> list[Float[np.ndarray, "..."]]:
         """What the head of a task says of each window."""
-        return window_outputs(self._model, windows, self._device, _HEADS[task], per_token=task in TASKS_OF_TOKENS)
+        return window_outputs(self._model, windows, self._device, HEADS[task], per_token=task in TASKS_OF_TOKENS)
 
     @torch.inference_mode()
     def vocabulary(

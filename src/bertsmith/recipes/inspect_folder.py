@@ -114,7 +114,7 @@ def _model_info(path: Path) -> dict[str, Any]:
 
 def _exported_info(path: Path) -> dict[str, Any]:
     found = read_exported(path)
-    encoder, heads, int8 = found.config.encoder, found.config.heads, found.report.get("int8")
+    encoder, heads = found.config.encoder, found.config.heads
     return {
         "kind": "export",
         "format": found.report["format"],
@@ -124,8 +124,8 @@ def _exported_info(path: Path) -> dict[str, Any]:
         "precision": found.precision,
         "inputs": found.report["inputs"],
         "outputs": found.report["outputs"],
-        "largest_difference": max(shape["largest_difference"] for shape in found.report["fp32"]["shapes"]),
-        "agreement": None if int8 is None else int8["agreement"],
+        "largest_difference": found.largest_difference,
+        "agreement": found.agreement,
         "max_length": encoder.num_positions,
         "made_by": found.report["made_by"],
     }

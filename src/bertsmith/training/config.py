@@ -1,5 +1,6 @@
 """How a model is trained."""
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -97,6 +98,11 @@ class LoopConfig(Config):
     checkpoint_every_minutes: Positive = 5.0
     keep_checkpoints: Count = 2
     """The newest stay, and beside them the best."""
+
+    @property
+    def num_validations(self) -> int:
+        """Over the run."""
+        return math.ceil(1 / self.validate_every_share)
 
 
 class TrainingConfig(LoopConfig):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from stand_in_compilers import forget_kernels
 
 from bertsmith.kernels import library
@@ -52,3 +53,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget_kernels()
     yield tmp_path / "cache" / "bertsmith" / "kernels"
     forget_kernels()
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """As many threads, however many the machine has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)

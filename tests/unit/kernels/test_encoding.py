@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import platform
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,14 +47,6 @@ def precision(request: pytest.FixtureRequest) -> WordPrecision:
     if not encodes(request.param):
         pytest.skip(f"this processor does not multiply in {request.param}")
     return request.param
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -1,6 +1,6 @@
 """What the number of threads may change, and what it may not."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -14,14 +14,6 @@ from bertsmith.kernels.vocabulary import add_exponential_sums, to_exponential_gr
 
 LENGTHS = [100, 37, 90, 64, 12, 100, 61, 99, 80]
 """Together with the width of a model, more numbers than a kernel gives to one thread alone."""
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def with_threads(count: int, compute: Callable[[], list[Tensor]]) -> list[Tensor]:

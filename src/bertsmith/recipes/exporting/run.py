@@ -127,8 +127,7 @@ def _scratch(out: Path) -> Iterator[Path]:
 def _exported(folder: Path) -> ExportedModel:
     """What an export has written, as it is read again."""
     found = read_exported(folder)
-    report = found.report
-    int8 = report.get("int8")
+    int8 = found.report.get("int8")
     notes: tuple[str, ...] = ()
     if int8 is not None and int8["tried"]:
         before = int8["tried"][0]["agreement"]
@@ -141,7 +140,7 @@ def _exported(folder: Path) -> ExportedModel:
         job_of(found.config),
         found.precision,
         sum(file.stat().st_size for file in folder.glob(f"{GRAPH}*")),
-        max(shape["largest_difference"] for shape in report["fp32"]["shapes"]),
-        None if int8 is None else int8["agreement"],
+        found.largest_difference,
+        found.agreement,
         notes,
     )

@@ -8,7 +8,7 @@ from bertsmith.engine.device import Device
 from bertsmith.examples.data_look import cut_note
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.task_outputs import batch_outputs
+from bertsmith.inference.task_outputs import HEADS, batch_outputs
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.data import task_file
 from bertsmith.recipes.finetuning.tasks import TASKS
@@ -58,7 +58,7 @@ def evaluate_task(
     long_texts = "windows" if heads.windows else tokenizer.long_texts
     examples = task.examples(rows, heads.labels, tokenizer, max_length=length, long_texts=long_texts, heads=heads)
     loader = TaskLoader(examples, batch_size=len(examples), micro_batch_tokens=_BATCH_TOKENS, seed=0)
-    outputs = batch_outputs(model, loader.in_order(), device, task.head)
+    outputs = batch_outputs(model, loader.in_order(), device, HEADS[task.name])
     cut = cut_note(examples.num_cut, len(rows.items), length, long_texts)
     notes = [f"columns of {rows.path.name}: {rows.columns}", *rows.notes, *([cut] if cut else []), *examples.notes]
     evaluation = task.evaluation(outputs, examples, rows, heads)

@@ -12,7 +12,6 @@ from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_examples import LongTexts, TaskExamples
 from bertsmith.inference.engine import Engine
 from bertsmith.inference.predictor import Predictor
-from bertsmith.inference.task_outputs import Head
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import Objective
@@ -59,11 +58,6 @@ class Task(Protocol):
     @property
     def name(self) -> str:
         """As it is typed."""
-        ...
-
-    @property
-    def head(self) -> Head:
-        """What a model says in this task, as `evaluation` takes it."""
         ...
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
@@ -145,7 +139,7 @@ class Task(Protocol):
         """Everything that is found about rows, as plain values.
 
         Args:
-            outputs: of `head`, for every sequence or token of the examples in their order.
+            outputs: of the task's head, for every sequence or token of the examples in their order.
             examples: of the rows.
             rows: the rows.
             heads: with labels, and what was settled.

@@ -8,7 +8,7 @@ import numpy as np
 
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.engine.device import Device
-from bertsmith.inference.task_outputs import batch_outputs
+from bertsmith.inference.task_outputs import HEADS, batch_outputs
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.data import Loaded
@@ -50,7 +50,9 @@ class Validation:
         return self._evaluation(outputs, heads)
 
     def _outputs(self) -> np.ndarray:
-        return batch_outputs(self._model, self._batches.validation.in_order(), self._device, self._given.task.head)
+        return batch_outputs(
+            self._model, self._batches.validation.in_order(), self._device, HEADS[self._given.task.name]
+        )
 
     def _evaluation(self, outputs: np.ndarray, heads: HeadsConfig) -> dict[str, Any]:
         given = self._given

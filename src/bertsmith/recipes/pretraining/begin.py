@@ -1,6 +1,5 @@
 """What a pre-training begins with: its batches, and a model that has not taken a step."""
 
-import math
 from collections.abc import Callable
 
 from bertsmith.batches.sequence_format import SequenceFormat
@@ -47,8 +46,7 @@ def validation_tokens_of_run(config: PretrainConfig, batches_per_epoch: int) -> 
     if config.length.minutes is not None:
         return MOST_VALIDATED
     steps = steps_without_clock(config.length, default_epochs=DEFAULT_EPOCHS, batches_per_epoch=batches_per_epoch)
-    validations = math.ceil(1 / config.training.validate_every_share)
-    return validation_tokens(float(steps * config.training.batch_tokens), validations)
+    return validation_tokens(float(steps * config.training.batch_tokens), config.training.num_validations)
 
 
 def first_state(

@@ -1,6 +1,5 @@
 """What a run with a time trains, where nobody said it: chosen once, written down, and the same when it goes on."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +78,7 @@ def _asked(config: PretrainConfig, seconds: float) -> Asked:
         vocab_size=asked_size if tokenizer is None else tokenizer.vocab_size,
         batch_tokens=config.training.batch_tokens if "batch_tokens" in config.training.model_fields_set else None,
         max_length=config.max_length,
-        validations=math.ceil(1 / config.training.validate_every_share),
+        validations=config.training.num_validations,
         mask_rate=with_start_defaults(config).masking.mask_rate,
     )
 

@@ -18,7 +18,7 @@ from bertsmith.inference.engine import Engine
 from bertsmith.model.config import AnsweringHead, HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics, settled_threshold
-from bertsmith.objectives.answering import Answering, answer_loss, best_spans, span_logits
+from bertsmith.objectives.answering import Answering, answer_loss, best_spans
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
@@ -35,7 +35,6 @@ class Answer:
     """See the module."""
 
     name = "answer"
-    head = staticmethod(span_logits)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """F1 first; where some questions have no answer, that of the best threshold, since validation decides it."""

@@ -17,7 +17,7 @@ from bertsmith.inference.choose import ChoosePredictor
 from bertsmith.inference.engine import Engine
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.choice import Choice, choice_metrics, choice_scores, group_probabilities
+from bertsmith.objectives.choice import Choice, choice_metrics, group_probabilities
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
@@ -29,7 +29,6 @@ class Choose:
     """See the module."""
 
     name = "choose"
-    head = staticmethod(choice_scores)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """Accuracy first."""

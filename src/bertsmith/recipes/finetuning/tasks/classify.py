@@ -21,7 +21,6 @@ from bertsmith.objectives.calibration import calibration
 from bertsmith.objectives.classification import (
     Classification,
     class_details,
-    class_logits,
     classification_scores,
 )
 from bertsmith.objectives.softmax import softmax
@@ -36,7 +35,6 @@ class Classify:
     """See the module."""
 
     name = "classify"
-    head = staticmethod(class_logits)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """Accuracy first."""

@@ -24,7 +24,6 @@ from bertsmith.objectives.embedding import (
     Retrieval,
     pair_cosines,
     retrieval,
-    sentence_vectors,
     validation_loss,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
@@ -40,7 +39,6 @@ class Embed:
     """See the module. Rows are pairs, graded pairs or texts alone; training and validation may differ in that."""
 
     name = "embed"
-    head = staticmethod(sentence_vectors)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """For graded pairs Spearman's coefficient; else how well the partner, or other half, of a text is found."""

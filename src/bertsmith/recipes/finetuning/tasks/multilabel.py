@@ -27,7 +27,6 @@ from bertsmith.inference.engine import Engine
 from bertsmith.inference.multilabel import MultilabelPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.multilabel import (
     Multilabelling,
     given_labels,
@@ -49,7 +48,6 @@ class Multilabel:
     """See the module. Validation tunes a threshold for each label."""
 
     name = "multilabel"
-    head = staticmethod(class_logits)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """The loss first: while no score reaches a threshold, F1 tells nothing apart."""

@@ -16,7 +16,7 @@ from bertsmith.inference.engine import Engine
 from bertsmith.inference.regress import RegressPredictor
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.regression import Regression, regression_scores, rescale, sequence_values, standardised
+from bertsmith.objectives.regression import Regression, regression_scores, rescale, standardised
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
@@ -29,7 +29,6 @@ class Regress:
     """See the module. What is learned are distances from the mean in spreads; the finished head gives the values."""
 
     name = "regress"
-    head = staticmethod(sequence_values)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """The loss first, which is never undefined."""

@@ -35,7 +35,6 @@ from bertsmith.objectives.tagging import (
     count_entities,
     entity_details,
     entity_scores,
-    tag_logits,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
@@ -52,7 +51,6 @@ class Tag:
     """See the module."""
 
     name = "tag"
-    head = staticmethod(tag_logits)
 
     def metrics(self, rows: TaskRows, labels: Sequence[str]) -> dict[str, Better]:
         """F1 of entities first, where labels write some, and else the accuracy of words."""
