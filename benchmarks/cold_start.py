@@ -7,9 +7,9 @@ the corpus, training, a validation at its end, the model's folder and the report
 documentation advises it: a WordPiece tokenizer of `tokenizers`, `datasets.map` and blocks of 128 tokens as in
 `benchmarks/preparing.py`, the collator for masked language models, and `Trainer` in fp32 on the CPU, which is its
 default, at the learning rate of `benchmarks/time_to_loss.py`. Vocabulary, sizes of the model (L4 H128 A4), batches of
-32 x 128 tokens, the share of masked tokens and the text are the same, and each passes over it once; ours leaves out a
-hundredth of the documents for its validation. Our kernels are compiled once for a machine, before the first turn:
-`--compile` lets each of our turns compile them.
+32 x 128 tokens, the share of masked tokens and the text are the same, and each passes over it once, but for a hundredth
+on which it is validated at the end: of the blocks for the peer, of the documents for ours, so there should be many. Our
+kernels are compiled once for a machine, before the first turn: `--compile` lets each of our turns compile them.
 
 Every twentieth document is held out from both. What they learnt is told by what a hidden character of it costs in nats,
 since the pieces of two tokenizers cannot be compared: the same words are hidden from both, as in
@@ -47,6 +47,7 @@ def run_peer(work: Path, out: Path) -> None:
     names = {f"{role}_token": f"[{role.upper()}]" for role in ("unk", "sep", "pad", "cls", "mask")}
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, **names)
     rows = grouped(loaded([text], tokenizer, asked["workers"]), asked["workers"])
+    parts = rows.train_test_split(test_size=_VALIDATION_SHARE, seed=0)
     transformers.set_seed(0)
     padding = trained.token_to_id("[PAD]")
     config = transformers.BertConfig(vocab_size=len(tokenizer), pad_token_id=padding, **asked["sizes"])
@@ -61,11 +62,14 @@ def run_peer(work: Path, out: Path) -> None:
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
+            prediction_loss_only=True,
         ),
-        train_dataset=rows,
+        train_dataset=parts["train"],
+        eval_dataset=parts["test"],
         data_collator=transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=asked["mask_rate"]),
     )
     trainer.train()
+    trainer.evaluate()
     trainer.save_model(str(out / "model"))
     tokenizer.save_pretrained(out / "model")
     (out / _STEPS).write_text(json.dumps(trainer.state.global_step), encoding="utf-8")

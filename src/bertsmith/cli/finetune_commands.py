@@ -23,7 +23,6 @@ from bertsmith.cli.options import (
     TrainingPrecision,
 )
 from bertsmith.cli.output import TrainingDisplay, note, result
-from bertsmith.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from bertsmith.recipes.results import Run
@@ -91,41 +90,35 @@ def finetune(
 
     Example: bertsmith finetune classify train.csv --model my-bert/model --out my-classifier
     """
-    from bertsmith.recipes.finetuning.options import FinetuneConfig
+    from bertsmith.cli.run_configs import finetuning_config
     from bertsmith.recipes.finetuning.run import finetune_run
-    from bertsmith.recipes.settings import given_settings
 
-    options = {
-        "task": task,
-        "train": None if train is None else str(train),
-        "model": model,
-        "validation": None if validation is None else str(validation),
-        "max_length": max_length,
-        "data.text": text,
-        "data.pair": pair,
-        "data.label": label,
-        "data.strict": strict or None,
-        "data.encoding": encoding,
-        "length.epochs": epochs,
-        "length.steps": steps,
-        "length.minutes": minutes,
-        "runtime.device": device,
-        "runtime.precision": precision,
-        "runtime.threads": threads,
-        "training.batch_size": batch_size,
-        "training.optimizer.learning_rate": learning_rate,
-        "training.seed": seed,
-        "seeds": seeds,
-    }
-    values = given_settings(config, options, assignments or [])
-    for key, what in (("train", "a file of rows to learn from"), ("model", "--model, the folder of an encoder")):
-        if not values.get(key):
-            raise InputError(
-                f"finetune needs {what}",
-                "none",
-                "For example: bertsmith finetune classify train.csv --model DIR --out OUT",
-            )
-    parsed = FinetuneConfig.parse(values, where="the options" if config is None else str(config))
+    parsed = finetuning_config(
+        "finetune",
+        "bertsmith finetune classify train.csv --model DIR --out OUT",
+        config,
+        assignments,
+        task=task,
+        train=train,
+        model=model,
+        validation=validation,
+        text=text,
+        pair=pair,
+        label=label,
+        strict=strict or None,
+        encoding=encoding,
+        epochs=epochs,
+        steps=steps,
+        minutes=minutes,
+        device=device,
+        precision=precision,
+        threads=threads,
+        max_length=max_length,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        seed=seed,
+        seeds=seeds,
+    )
     run = finetune_run(
         parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note, started_at=started_at()
     )

@@ -19,7 +19,6 @@ from bertsmith.cli.options import (
     TrainingText,
 )
 from bertsmith.cli.output import CountDisplay, note, result
-from bertsmith.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from bertsmith.recipes.profiling.profile import Profile
@@ -66,27 +65,25 @@ def profile_pretrain(
 
     Example: bertsmith profile pretrain my-corpus --model bert-base --batch-tokens 4096
     """
-    from bertsmith.recipes.pretraining.options import PretrainConfig
+    from bertsmith.cli.run_configs import pretraining_config
     from bertsmith.recipes.profiling.run import profile_pretraining
-    from bertsmith.recipes.settings import given_settings
 
-    options = {
-        "sources": sources or None,
-        "objective": objective,
-        "max_length": max_length,
-        "tokenizer_folder": None if tokenizer is None else str(tokenizer),
-        "model.start": model,
-        "length.minutes": minutes,
-        "runtime.device": device,
-        "runtime.precision": precision,
-        "runtime.threads": threads,
-        "training.batch_tokens": batch_tokens,
-        "training.seed": seed,
-    }
-    values = given_settings(config, options, assignments or [])
-    if not values.get("sources"):
-        raise InputError("profile pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
-    parsed = PretrainConfig.parse(values, where="the options" if config is None else str(config))
+    parsed = pretraining_config(
+        "profile pretrain",
+        config,
+        assignments,
+        sources=sources,
+        tokenizer=tokenizer,
+        model=model,
+        objective=objective,
+        minutes=minutes,
+        max_length=max_length,
+        batch_tokens=batch_tokens,
+        device=device,
+        precision=precision,
+        threads=threads,
+        seed=seed,
+    )
     with _StepsShown() as shown:
         found = profile_pretraining(parsed, steps=steps, out=out, notify=note, on_step=shown)
     _show(found, out, as_json=as_json)
@@ -119,35 +116,29 @@ def profile_finetune(
 
     Example: bertsmith profile finetune classify train.csv --model my-bert/model
     """
-    from bertsmith.recipes.finetuning.options import FinetuneConfig
+    from bertsmith.cli.run_configs import finetuning_config
     from bertsmith.recipes.profiling.run import profile_finetuning
-    from bertsmith.recipes.settings import given_settings
 
-    options = {
-        "task": task,
-        "train": None if train is None else str(train),
-        "model": model,
-        "validation": None if validation is None else str(validation),
-        "max_length": max_length,
-        "data.text": text,
-        "data.pair": pair,
-        "data.label": label,
-        "data.encoding": encoding,
-        "runtime.device": device,
-        "runtime.precision": precision,
-        "runtime.threads": threads,
-        "training.batch_size": batch_size,
-        "training.seed": seed,
-    }
-    values = given_settings(config, options, assignments or [])
-    for key, what in (("train", "a file of rows to learn from"), ("model", "--model, the folder of an encoder")):
-        if not values.get(key):
-            raise InputError(
-                f"profile finetune needs {what}",
-                "none",
-                "For example: bertsmith profile finetune classify train.csv --model DIR",
-            )
-    parsed = FinetuneConfig.parse(values, where="the options" if config is None else str(config))
+    parsed = finetuning_config(
+        "profile finetune",
+        "bertsmith profile finetune classify train.csv --model DIR",
+        config,
+        assignments,
+        task=task,
+        train=train,
+        model=model,
+        validation=validation,
+        text=text,
+        pair=pair,
+        label=label,
+        encoding=encoding,
+        max_length=max_length,
+        batch_size=batch_size,
+        device=device,
+        precision=precision,
+        threads=threads,
+        seed=seed,
+    )
     with _StepsShown() as shown:
         found = profile_finetuning(parsed, steps=steps, out=out, notify=note, on_step=shown)
     _show(found, out, as_json=as_json)

@@ -24,7 +24,6 @@ from bertsmith.cli.options import (
     TrainingText,
 )
 from bertsmith.cli.output import TrainingDisplay, note, result
-from bertsmith.foundation.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -81,30 +80,28 @@ def pretrain(
 
     Example: bertsmith pretrain news/ --out my-bert --minutes 30
     """
-    from bertsmith.recipes.pretraining.options import PretrainConfig
+    from bertsmith.cli.run_configs import pretraining_config
     from bertsmith.recipes.pretraining.run import pretrain_run
-    from bertsmith.recipes.settings import given_settings
 
-    options = {
-        "sources": sources or None,
-        "objective": objective,
-        "extend_vocabulary": extend_vocabulary,
-        "max_length": max_length,
-        "tokenizer_folder": None if tokenizer is None else str(tokenizer),
-        "model.start": model,
-        "length.epochs": epochs,
-        "length.steps": steps,
-        "length.minutes": minutes,
-        "runtime.device": device,
-        "runtime.precision": precision,
-        "runtime.threads": threads,
-        "training.batch_tokens": batch_tokens,
-        "training.seed": seed,
-    }
-    values = given_settings(config, options, assignments or [])
-    if not values.get("sources"):
-        raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
-    parsed = PretrainConfig.parse(values, where="the options" if config is None else str(config))
+    parsed = pretraining_config(
+        "pretrain",
+        config,
+        assignments,
+        sources=sources,
+        tokenizer=tokenizer,
+        model=model,
+        objective=objective,
+        extend_vocabulary=extend_vocabulary,
+        epochs=epochs,
+        steps=steps,
+        minutes=minutes,
+        device=device,
+        precision=precision,
+        threads=threads,
+        max_length=max_length,
+        batch_tokens=batch_tokens,
+        seed=seed,
+    )
     run = pretrain_run(
         parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note, started_at=started_at()
     )
