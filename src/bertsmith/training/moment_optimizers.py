@@ -16,13 +16,15 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from bertsmith.training.stacked import NUM_STACKED, apart
+from bertsmith.training.uncompiled import UncompiledOptimizer
 
 
-class _MomentOptimizer(torch.optim.Optimizer, ABC):
+class _MomentOptimizer(UncompiledOptimizer, ABC):
     """Keeps the two means of each weight under the names that torch's AdamW has for them."""
 
     def __init__(self, groups: list[dict[str, Any]], *, betas: tuple[float, float], eps: float) -> None:
         super().__init__(groups, {"betas": betas, "eps": eps})
+        self._divisor: Tensor | None = None
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -65,6 +67,8 @@ class _MomentOptimizer(torch.optim.Optimizer, ABC):
             weight_decay=weight_decay,
             eps=group["eps"],
             maximize=False,
+            grad_scale=self._divisor,
+            found_inf=None if self._divisor is None else torch.zeros_like(self._divisor),
         )
 
     def _directions(self, weights: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
@@ -74,6 +78,38 @@ class _MomentOptimizer(torch.optim.Optimizer, ABC):
         if group["weight_decay"]:
             torch._foreach_add_(directions, weights, alpha=-group["weight_decay"])
         return directions
+
+
+class _CorrectedOptimizer(_MomentOptimizer):
+    """Counts steps too, for Adam's bias correction."""
+
+    def _new_state(self, weight: Tensor) -> dict[str, Tensor]:
+        return super()._new_state(weight) | {"step": torch.zeros((), device=weight.device)}
+
+    def _steps(self, weights: list[Tensor]) -> list[Tensor]:
+        return [self.state[weight]["step"] for weight in weights]
+
+
+class AdamW(_CorrectedOptimizer):
+    """Adam with decay apart from the gradient.
+
+    Source: Loshchilov and Hutter 2019, algorithm 2.
+    """
+
+    def step_with_share(self, share: float) -> None:
+        """Take a step by gradients that are a share of those that are there.
+
+        The update divides them on its way, which saves a pass over all of them.
+        """
+        weight = self.param_groups[0]["params"][0]
+        self._divisor = torch.full((), 1.0 / share, device=weight.device)
+        try:
+            self.step()
+        finally:
+            self._divisor = None
+
+    def _update(self, weights: list[Tensor], group: dict[str, Any]) -> None:
+        self._adam(weights, weights, group, rate=group["lr"], weight_decay=group["weight_decay"])
 
 
 class PublishedAdam(_MomentOptimizer):
@@ -115,7 +151,7 @@ class Lamb(_MomentOptimizer):
         torch._foreach_addcmul_(matrices, directions, (group["lr"] * ratios).unbind())
 
 
-class StableAdamW(_MomentOptimizer):
+class StableAdamW(_CorrectedOptimizer):
     """AdamW that takes a shorter step with a weight whose gradients have just become larger than their mean says.
 
     The rate of a weight, its decay's too, is divided by ``max(1, RMS)``, the root of the mean over the weight of
@@ -124,12 +160,6 @@ class StableAdamW(_MomentOptimizer):
     Source: Wortsman et al. 2023, algorithm 2; its corrected betas are Adam's bias correction in other words. ModernBERT
     was trained with it (Warner et al. 2024, section 2.2.2).
     """
-
-    def _new_state(self, weight: Tensor) -> dict[str, Tensor]:
-        return super()._new_state(weight) | {"step": torch.zeros((), device=weight.device)}
-
-    def _steps(self, weights: list[Tensor]) -> list[Tensor]:
-        return [self.state[weight]["step"] for weight in weights]
 
     def _update(self, weights: list[Tensor], group: dict[str, Any]) -> None:
         directions = self._directions(weights, group)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from bertsmith.training.stacked import NUM_STACKED, apart
+from bertsmith.training.uncompiled import UncompiledOptimizer
 
 _MOMENTUM = 0.95
 ITERATIONS = 5
@@ -18,7 +19,7 @@ _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _SMALLEST_NORM = 1e-7
 
 
-class Muon(torch.optim.Optimizer):
+class Muon(UncompiledOptimizer):
     """Muon for matrices inside an encoder's layers, with Nesterov momentum and decay apart from the gradient.
 
     Where a weight holds several matrices one above the other (query, key and value; a gated feed-forward's value and

@@ -7,9 +7,10 @@ from torch import Tensor
 
 from bertsmith.model.heads import Model
 from bertsmith.training.config import OptimizerConfig
-from bertsmith.training.moment_optimizers import Lamb, PublishedAdam, StableAdamW
+from bertsmith.training.moment_optimizers import AdamW, Lamb, PublishedAdam, StableAdamW
 from bertsmith.training.muon import Muon
 from bertsmith.training.stacked import NUM_STACKED, num_stacked
+from bertsmith.training.uncompiled import UncompiledOptimizer
 
 RATE_RATIO = "rate_ratio"
 """Key of a parameter group: its learning rate as a multiple of the run's."""
@@ -93,7 +94,7 @@ def _adam_kind(groups: list[dict[str, Any]], config: OptimizerConfig) -> torch.o
     betas = (config.beta1, config.beta2)
     match config.kind:
         case "adamw":
-            return torch.optim.AdamW(groups, betas=betas, eps=config.eps, fused=True)
+            return AdamW(groups, betas=betas, eps=config.eps)
         case "adam_published":
             return PublishedAdam(groups, betas=betas, eps=config.eps)
         case "lamb":
@@ -102,7 +103,7 @@ def _adam_kind(groups: list[dict[str, Any]], config: OptimizerConfig) -> torch.o
             return StableAdamW(groups, betas=betas, eps=config.eps)
 
 
-class _Together(torch.optim.Optimizer):
+class _Together(UncompiledOptimizer):
     """Two optimizers over different weights, as one."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:

@@ -19,6 +19,7 @@ from bertsmith.kernels.linear import weights_held
 from bertsmith.kernels.norms import total_norm
 from bertsmith.model.heads import Model
 from bertsmith.objectives.report import LossReport, Objective, add_counts
+from bertsmith.training.moment_optimizers import AdamW
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
 from bertsmith.training.row_gradients import RowGradients
 
@@ -146,12 +147,8 @@ def _update(state: TrainState, longest: float) -> float:
 
 
 def _take_scaled_step(optimizer: torch.optim.Optimizer, gradients: list[Tensor], share: float) -> None:
-    if isinstance(optimizer, torch.optim.AdamW) and gradients[0].dtype == torch.float32:
-        # The fused update divides by a scale on its way, which saves a pass over all gradients.
-        scale = gradients[0].new_tensor(1.0 / share)
-        vars(optimizer).update(grad_scale=scale, found_inf=torch.zeros_like(scale))
-        optimizer.step()
-        del vars(optimizer)["grad_scale"], vars(optimizer)["found_inf"]
+    if isinstance(optimizer, AdamW) and gradients[0].dtype == torch.float32:
+        optimizer.step_with_share(share)
     else:
         torch._foreach_mul_(gradients, share)
         optimizer.step()

@@ -127,3 +127,11 @@ def test_a_reader_that_has_gone_is_met_in_silence(closed: str) -> None:
     os.close(writing)
     assert run.returncode == (0 if closed == "stdout" else 2)
     assert not (run.stderr if closed == "stdout" else run.stdout)
+
+
+def test_a_command_that_ends_does_not_look_for_garbage_among_what_it_loaded() -> None:
+    code = (
+        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count() > 0)); "
+        "from bertsmith.cli.main import run; sys.argv = ['bertsmith', '--version']; run()"
+    )
+    assert _python("-c", code).stdout.split()[-1] == b"True"

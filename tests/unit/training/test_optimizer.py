@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 import tomllib
 from typing import Any
 
@@ -233,3 +236,23 @@ def test_the_state_of_the_published_kinds_is_two_means_and_no_count(kind: str) -
     training = made.state(optimizer=OptimizerConfig(kind=kind))
     made.step(training, made.loader().micro_batches(0))
     assert {name.rpartition("/")[2] for name in optimizer_tensors(training)} == {"exp_avg", "exp_avg_sq"}
+
+
+def test_no_optimizer_loads_torchs_compiler() -> None:
+    """It takes a second, and nothing here is compiled by it. A process of its own, since others may have loaded it."""
+    code = """
+import sys
+from bertsmith.training.config import OptimizerConfig
+from bertsmith.training.optimizer import new_optimizer
+from made_corpora import made_model
+for kind, matrices in (("adamw", "muon"), ("adamw", "same"), ("adam_published", "same"), ("lamb", "same")):
+    model = made_model(40)
+    optimizer = new_optimizer(model, OptimizerConfig(kind=kind, matrices=matrices))
+    sum(weight.sum() for weight in model.parameters()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("torch._dynamo" in sys.modules)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+    assert found.stdout == "False\n"
