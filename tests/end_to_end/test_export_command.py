@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,11 +15,14 @@ from command_line import FinishedRun, Outcome, refused
 
 import bertsmith
 from bertsmith.foundation.errors import InputError
+from bertsmith.model import new_model
 from made_exports import made_source
+from made_predictors import made_task_model
 from made_tasks import made_rows, write_rows
 
 Command = Callable[..., Outcome]
 Listing = Callable[[], dict[str, bytes | None]]
+GRAPH = ("--engine", "onnx")
 
 
 def test_a_classifier_is_exported_and_classifies(command: Command, tmp_path: Path) -> None:
@@ -59,6 +63,50 @@ def test_rows_of_a_file_go_through_an_exported_folder(command: Command, tmp_path
     outcome = command("embed", tmp_path / "onnx", "--input", rows, "--output", tmp_path / "vectors.npy")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "vectors.npy").is_file()
+
+
+def test_a_model_folder_with_its_export_is_run_by_either_engine(command: Command, tmp_path: Path) -> None:
+    source = made_source("classify", tmp_path / "model")
+    done = command("export", source, "--json")
+    assert done.code == 0, done.err
+    assert done.objects[0]["folder"] == str(source / "onnx")
+    rows = write_rows(tmp_path / "rows.jsonl", [{"text": row["text"]} for row in made_rows({"dry": 9, "wet": 9})])
+    given = ("--input", rows, "--json", "--device", "cpu")
+    found = {name: command("classify", source, *given, "--engine", name) for name in ("auto", "torch", "onnx")}
+    scores: dict[str, list[float]] = {}
+    for name, outcome in found.items():
+        assert outcome.code == 0, outcome.err
+        assert ("engine: " in outcome.err) == (name == "auto")
+        scores[name] = [score for row in outcome.objects for score in row["scores"].values()]
+        assert len(scores[name]) == 36
+        assert scores[name] == pytest.approx(scores["auto"], abs=1e-5)
+    assert re.search(r"^engine: (torch|onnx)\. [\d,]+ tokens took torch .* ms and onnx .* ms", found["auto"].err, re.M)
+
+
+def test_for_a_few_texts_nothing_is_probed(command: Command, tmp_path: Path) -> None:
+    source = made_source("fill", tmp_path / "model")
+    assert command("export", source).code == 0
+    text = "the old [MASK]"
+    plain, by_graph = (command("fill", source, text, "--device", "cpu", "--json", *more) for more in ((), GRAPH))
+    assert (plain.code, plain.err) == (by_graph.code, by_graph.err) == (0, "")
+    scores = [[one["score"] for one in outcome.objects[0]["predictions"]] for outcome in (plain, by_graph)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+def test_an_engine_that_cannot_run_is_refused_with_what_to_do(command: Command, tmp_path: Path) -> None:
+    source = made_source("embed", tmp_path / "model")
+    refused(command("embed", source, "rain", *GRAPH), f"bertsmith export {source}")
+    assert command("export", source).code == 0
+    refused(command("export", source), "--out must be a new or empty folder", f"Remove {source / 'onnx'}")
+    refused(command("embed", source, "rain", "--engine", "openvino"), "--engine must be one of: auto, onnx, torch")
+    refused(command("embed", source / "onnx", "rain", "--engine", "torch"), "--engine torch needs a model folder")
+    made_source("embed", tmp_path / "other", model=new_model(made_task_model("embed").config, seed=3))
+    shutil.copytree(tmp_path / "other", source, dirs_exist_ok=True)
+    refused(command("embed", source, "rain", *GRAPH), "exported from other weights", f"bertsmith export {source}")
+    rows = write_rows(tmp_path / "rows.jsonl", [{"text": "rain"}])
+    told = command("embed", source, "--input", rows, "--json", "--device", "cpu")
+    assert told.code == 0, told.err
+    assert "engine: torch. The graph in the model's folder is not used: " in told.err
 
 
 def test_a_pre_trained_run_is_exported_and_fills_masks(command: Command, mlm_run: FinishedRun, tmp_path: Path) -> None:

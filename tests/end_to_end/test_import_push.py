@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -61,6 +62,18 @@ def test_a_private_branch_and_a_revision(
     assert again.code == 0, again.err
     weights = (tmp_path / "again" / "model.safetensors").read_bytes()
     assert weights == (mlm_run.model / "model.safetensors").read_bytes()
+
+
+def test_an_export_in_the_model_s_folder_is_neither_pushed_nor_in_the_way(
+    hub: HubServer, command: Command, mlm_run: FinishedRun, tmp_path: Path
+) -> None:
+    model = shutil.copytree(mlm_run.model, tmp_path / "model")
+    assert command("export", model).code == 0
+    pushed = command("push", model, f"{OWNER}/with-graph", "--json")
+    assert pushed.code == 0, pushed.err
+    there = hub.files(f"{OWNER}/with-graph")
+    assert "model.safetensors" in there
+    assert not [name for name in there if name.startswith("onnx")]
 
 
 def test_notes_go_to_standard_error_and_into_the_result(command: Command, mlm_run: FinishedRun, tmp_path: Path) -> None:

@@ -17,7 +17,10 @@ def register(app: typer.Typer) -> None:
 
 def export(
     folder: Folder,
-    out: Annotated[Path, typer.Option(help="The exported folder, new or empty.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The exported folder, new or empty; onnx in the model's own folder if not given."),
+    ] = None,
     file_format: Annotated[str, typer.Option("--format", help="What is written: onnx.")] = "onnx",
     quantize: Annotated[str | None, typer.Option(help="int8 for products in 8 bits; fp32 if not given.")] = None,
     calibrate: Annotated[
@@ -30,7 +33,8 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Export a model for onnxruntime. All commands that predict take the new folder as they take a model's.
+    """Export a model for onnxruntime: into its own folder, where predictions take whichever engine is faster, or into
+    one by itself, which all commands that predict take as they take a model's.
 
     Example: bertsmith export my-classifier --format onnx --out my-classifier-onnx
 

@@ -10,6 +10,9 @@ _PRECISION = typer.Option(help="auto, fp32 or bf16.")
 _PRECISION_OF_USE = typer.Option(
     help="auto, fp32, bf16, or int8 on a CPU: the fastest, and refused where it predicts something else on these texts."
 )
+_ENGINE = typer.Option(
+    help="auto, torch, or onnx: the graph that export put into the folder. Of both, auto takes the faster for a file."
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="A model folder, or a finished run.")]
@@ -17,6 +20,7 @@ Predicting = Annotated[Path, typer.Argument(help="A model folder, a finished run
 Device = Annotated[str, _DEVICE]
 Precision = Annotated[str, _PRECISION]
 PrecisionOfUse = Annotated[str, _PRECISION_OF_USE]
+Engine = Annotated[str, _ENGINE]
 
 TrainingText = Annotated[
     list[str] | None,

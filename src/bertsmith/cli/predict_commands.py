@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bertsmith.cli.options import Device, Json, PrecisionOfUse, Predicting
+from bertsmith.cli.options import Device, Engine, Json, PrecisionOfUse, Predicting
 from bertsmith.cli.predicting import Use, predict
 from bertsmith.foundation.errors import InputError
 
@@ -40,6 +40,7 @@ def classify(
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many classes are shown.")] = 1,
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Tell the class of texts, or of every row of a file.
@@ -47,7 +48,7 @@ def classify(
     Example: bertsmith classify my-classifier "A film to remember."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    use = Use(folder, source, output, columns, device, precision, as_json, top_k)
+    use = Use(folder, source, output, columns, device, precision, engine, as_json, top_k)
     predict("classify", use, _texts_or_pair(texts, pair))
 
 
@@ -62,6 +63,7 @@ def regress(
     encoding: Encoding = "utf-8",
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Tell a number for texts, or for every row of a file.
@@ -69,7 +71,9 @@ def regress(
     Example: bertsmith regress my-regressor "A boat for sale, as good as new."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    predict("regress", Use(folder, source, output, columns, device, precision, as_json), _texts_or_pair(texts, pair))
+    predict(
+        "regress", Use(folder, source, output, columns, device, precision, engine, as_json), _texts_or_pair(texts, pair)
+    )
 
 
 def multilabel(
@@ -84,6 +88,7 @@ def multilabel(
     top_k: Annotated[int, typer.Option("--top-k", min=0, help="At least so many labels are shown.")] = 0,
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Tell all labels of texts, or of every row of a file.
@@ -91,7 +96,7 @@ def multilabel(
     Example: bertsmith multilabel my-labeller "Rain and bread."
     """
     columns = {"text": text_column, "pair": pair_column, "encoding": encoding}
-    use = Use(folder, source, output, columns, device, precision, as_json, top_k)
+    use = Use(folder, source, output, columns, device, precision, engine, as_json, top_k)
     predict("multilabel", use, _texts_or_pair(texts, pair))
 
 
@@ -109,6 +114,7 @@ def tag(
     encoding: Encoding = "utf-8",
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Label the words of texts, or of every row of a file: entities are marked where they stand.
@@ -116,7 +122,7 @@ def tag(
     Example: bertsmith tag my-tagger "Angela Merkel lives in Berlin."
     """
     columns = {"text": text_column, "encoding": encoding}
-    predict("tag", Use(folder, source, output, columns, device, precision, as_json), texts or [])
+    predict("tag", Use(folder, source, output, columns, device, precision, engine, as_json), texts or [])
 
 
 def answer(
@@ -137,6 +143,7 @@ def answer(
     ] = None,
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Answer questions out of texts, with the place of each answer.
@@ -156,7 +163,7 @@ def answer(
         raise InputError(
             "--question-column is for questions out of the file", "--question too", "Leave one of them out."
         )
-    use = Use(folder, source, output, columns | {"encoding": encoding}, device, precision, as_json, top_k)
+    use = Use(folder, source, output, columns | {"encoding": encoding}, device, precision, engine, as_json, top_k)
     items = [(str(question), text) for text in contexts]
     predict("answer", use, items, Given(question=question))
 
@@ -178,6 +185,7 @@ def choose(
     top_k: Annotated[int, typer.Option("--top-k", min=1, help="How many choices are shown.")] = 1,
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Choose what fits a text best, or for every row of a file.
@@ -194,7 +202,7 @@ def choose(
             'Give each by itself: --choice "One." --choice "Another.".',
         )
     columns = {"text": text_column, "pair": start_column, "encoding": encoding}
-    use = Use(folder, source, output, columns, device, precision, as_json, top_k)
+    use = Use(folder, source, output, columns, device, precision, engine, as_json, top_k)
     predict("choose", use, [(text, given) for text in texts or []], Given(choices=given))
 
 
@@ -207,6 +215,7 @@ def embed(
     encoding: Encoding = "utf-8",
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Turn texts, or every row of a file, into vectors that are near for texts that are alike.
@@ -214,7 +223,7 @@ def embed(
     Example: bertsmith embed my-embedder --input texts.txt --output vectors.npy
     """
     columns = {"text": text_column, "encoding": encoding}
-    predict("embed", Use(folder, source, output, columns, device, precision, as_json), texts or [])
+    predict("embed", Use(folder, source, output, columns, device, precision, engine, as_json), texts or [])
 
 
 def _texts_or_pair(texts: list[str] | None, pair: str | None) -> list[Any]:

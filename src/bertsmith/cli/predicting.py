@@ -14,6 +14,7 @@ from bertsmith.cli.prediction_display import prediction_lines, similarity_lines
 from bertsmith.foundation.errors import InputError
 
 if TYPE_CHECKING:
+    from bertsmith.model.config import TaskName
     from bertsmith.recipes.prediction.items import Given, Input
     from bertsmith.recipes.prediction.rows import RowResult
     from bertsmith.text.streams import Stream
@@ -34,11 +35,12 @@ class Use:
     """Of the input: `text`, `pair` and `encoding`."""
     device: str
     precision: str
+    engine: str
     as_json: bool
     top_k: int | None = None
 
 
-def predict(task: str, use: Use, items: Sequence[Any], given: "Given | None" = None) -> None:
+def predict(task: "TaskName", use: Use, items: Sequence[Any], given: "Given | None" = None) -> None:
     """Predict items, or the rows of the input; whatever is wrong with the options is told before a model is read."""
     if bool(items) == (use.source is not None):
         raise InputError(
@@ -66,8 +68,11 @@ def predict(task: str, use: Use, items: Sequence[Any], given: "Given | None" = N
         use.folder,
         device=use.device,
         precision=use.precision,
+        engine=use.engine,
         top_k=use.top_k,
         judge_on=items,
+        # A few texts are sooner predicted than it is known which engine would be faster.
+        probes=use.source is not None,
         notify=note,
     )
     for line in getattr(predictor, "notes", ()):

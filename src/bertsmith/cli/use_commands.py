@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bertsmith.cli.evaluation_display import show_details
-from bertsmith.cli.options import Device, Folder, Json, MaxLength, Precision, PrecisionOfUse, Predicting
+from bertsmith.cli.options import Device, Engine, Folder, Json, MaxLength, Precision, PrecisionOfUse, Predicting
 from bertsmith.cli.output import note, result
 
 _DETAILS = ("per_class", "confusion", "labels", "worst_errors", "counted")
@@ -27,6 +27,7 @@ def fill(
     targets: Annotated[str | None, typer.Option(help="Score these instead, parted by commas.")] = None,
     device: Device = "auto",
     precision: PrecisionOfUse = "fp32",
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Fill the masks of a text.
@@ -35,7 +36,10 @@ def fill(
     """
     from bertsmith.recipes.predict import load_fill
 
-    predictor = load_fill(folder, device=device, precision=precision, judge_on=texts)
+    # A few texts are sooner filled than it is known which engine would be faster.
+    predictor = load_fill(
+        folder, device=device, precision=precision, engine=engine, judge_on=texts, probes=False, notify=note
+    )
     wanted = [target.strip() for target in targets.split(",") if target.strip()] if targets else []
     for mask in predictor(texts, top_k=top_k, targets=wanted):
         if as_json:

@@ -14,6 +14,8 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 GRAPH = "model.onnx"
 REPORT = "export.json"
 """What was exported, and how near it is to the model it was made of. A folder is an exported one if it holds both."""
+OWN_EXPORT = "onnx"
+"""The exported folder that may lie in a model's own, where other programs look for a graph too."""
 ExportedPrecision = Literal["fp32", "int8"]
 _CONFIG = "config.json"
 _AGAIN = "Export the model anew: bertsmith export DIR --format onnx --out OUT."
@@ -34,6 +36,15 @@ class Exported:
     def graph(self) -> Path:
         """The graph's file."""
         return self.folder / GRAPH
+
+    def is_of(self, config: ModelConfig, weights: dict[str, str]) -> bool:
+        """Whether it was exported from a model as it is now.
+
+        Args:
+            config: the model's.
+            weights: SHA-256 of its files by their names, as `weight_sums` gives them.
+        """
+        return self.report.get("weights_sha256") == weights and _computed(self.config) == _computed(config)
 
     @property
     def largest_difference(self) -> float:
@@ -92,6 +103,15 @@ def write_beside_graph(folder: Path, config: ModelConfig, tokenizer: Tokenizer, 
     tokenizer.save(folder, max_length=min(positions, tokenizer.model_max_length or positions))
     write_json(folder / _CONFIG, to_json(config))
     write_json(folder / REPORT, report)
+
+
+def _computed(config: ModelConfig) -> dict[str, Any]:
+    """All of a config that decides what a predictor says: nothing of training, nor of heads beside that of its job."""
+    beside = {"pooler", "next_sentence", "sentence_order", "masked_language_model"}
+    return {
+        "encoder": config.encoder.model_dump(exclude={"dropout", "initializer_range"}),
+        "heads": config.heads.model_dump(exclude={"classifier_dropout", *beside}),
+    }
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import sha256
 
 WEIGHTS = "model.safetensors"
 HEADS = "bertsmith_heads.safetensors"
@@ -62,19 +63,40 @@ def read_tensors(folder: Path, *, shapes_only: bool = False) -> dict[str, Tensor
     Raises:
         InputError: if there are none, or a file is damaged, or an old one holds more than tensors.
     """
+    merged: dict[str, Tensor] = {}
+    for name in weight_files(folder):
+        merged |= read_tensor_file(folder / name, shapes_only=shapes_only)
+    return merged
+
+
+def weight_files(folder: Path) -> list[str]:
+    """Names of the files that hold a model folder's weights: one, or its shards.
+
+    Raises:
+        InputError: if there are none, or the index of shards is damaged.
+    """
     for name in (WEIGHTS, _OLD_WEIGHTS):
         if (folder / name).is_file():
-            return read_tensor_file(folder / name, shapes_only=shapes_only)
+            return [name]
         if (index := folder / f"{name}.index.json").is_file():
-            merged: dict[str, Tensor] = {}
-            for shard in shards_of(index):
-                merged |= read_tensor_file(folder / shard, shapes_only=shapes_only)
-            return merged
+            return shards_of(index)
     raise InputError(
         f"A model folder holds {WEIGHTS}",
         f"{folder} without weights",
         "Give the folder that holds config.json and the weights.",
     )
+
+
+def weight_sums(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file that holds weights of a model folder, those of `HEADS` too, by its name.
+
+    The files are read for it: a manifest tells what was once written, and other weights may lie there since.
+
+    Raises:
+        InputError: if there are none.
+    """
+    names = [*weight_files(folder), *([HEADS] if (folder / HEADS).is_file() else [])]
+    return {name: sha256(folder / name) for name in names}
 
 
 def shards_of(index: Path) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bertsmith.corpus.corpus import Corpus
 from bertsmith.corpus.verify import verify_corpus
-from bertsmith.folders.exported import is_exported, read_exported
+from bertsmith.folders.exported import OWN_EXPORT, is_exported, read_exported
 from bertsmith.folders.formats import published_class
 from bertsmith.folders.model_folder import read_config, read_model
 from bertsmith.foundation.errors import InputError
@@ -29,7 +29,8 @@ class Verification:
 
 
 def verify_folder(folder: str | Path) -> Verification:
-    """Compare a corpus, a checkpoint, a model or a tokenizer with its manifest; of a run, all that it holds.
+    """Compare a corpus, a checkpoint, a model or a tokenizer with its manifest; of a run, all that it holds, and of a
+    model the export in its folder too.
 
     Raises:
         InputError: if the folder holds nothing that can be verified.
@@ -38,14 +39,23 @@ def verify_folder(folder: str | Path) -> Verification:
     if not path.is_dir():
         raise InputError("verify takes a folder", f"no folder {path}", "Check the path.")
     if (path / "run.toml").is_file():
+        kind = "run"
         parts = sorted(found.parent for found in path.rglob(MANIFEST) if not found.parent.name.startswith("."))
-        faults = [
-            f"{part.relative_to(path).as_posix()}/{fault}" for part in parts for fault in verify_folder(part).faults
-        ]
-        return Verification(path, "run", tuple(faults))
-    if is_corpus(str(path)):
-        return Verification(path, "corpus", tuple(verify_corpus(path)))
-    return Verification(path, str(read_manifest(path).get("kind", "folder")), tuple(folder_faults(path)))
+    elif is_corpus(str(path)):
+        kind, parts = "corpus", [path]
+    else:
+        kind, own_export = str(read_manifest(path).get("kind", "folder")), path / OWN_EXPORT
+        parts = [path, *([own_export] if (own_export / MANIFEST).is_file() else [])]
+    faults = [
+        fault if part == path else f"{part.relative_to(path).as_posix()}/{fault}"
+        for part in parts
+        for fault in _faults(part)
+    ]
+    return Verification(path, kind, tuple(faults))
+
+
+def _faults(sealed: Path) -> list[str]:
+    return verify_corpus(sealed) if is_corpus(str(sealed)) else folder_faults(sealed)
 
 
 def info(folder: str | Path) -> dict[str, Any]:

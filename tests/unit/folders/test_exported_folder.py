@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from made_folders import small_config
+from made_folders import KINDS, small_config, task_heads, written
 
 from bertsmith.folders.exported import GRAPH, REPORT, is_exported, read_exported, refuse_exported, write_beside_graph
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
-from bertsmith.model import HeadsConfig
+from bertsmith.model import Dropout, HeadsConfig
 from bertsmith.tokenization import Tokenizer
 
 HEADS = HeadsConfig(
@@ -30,6 +30,30 @@ def test_a_folder_says_what_it_holds(exported: Path) -> None:
     assert found.config == small_config(HEADS)
     assert (found.precision, found.report["job"], found.graph) == ("int8", "multilabel", exported / GRAPH)
     assert Tokenizer.from_folder(exported).vocab_size == 36
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "causal"])
+def test_an_export_is_of_the_weights_and_settings_it_was_made_of(
+    kind: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    model = written(tmp_path, kind, task_heads(kind, "multilabel", thresholds=(0.25, 0.5, 0.75)), tokenizer)
+    sums = {"model.safetensors": "a sum"}
+    (tmp_path / "onnx").mkdir()
+    report = {"precision": "fp32", "weights_sha256": sums}
+    write_beside_graph(tmp_path / "onnx", model.config, tokenizer, report)
+    export, config = read_exported(tmp_path / "onnx"), read_model(tmp_path, weights=False).model.config
+    assert export.is_of(config, sums)
+    assert not export.is_of(config, {"model.safetensors": "another"})
+    assert not export.is_of(config, sums | {"bertsmith_heads.safetensors": "a sum"})
+    for part, change, same in (
+        ("heads", {"thresholds": (0.25, 0.5, 0.5)}, False),
+        ("heads", {"labels": ("no", "yes", "perhaps")}, False),
+        ("encoder", {"activation": "relu"}, False),
+        ("heads", {"classifier_dropout": 0.5, "pooler": True}, True),
+        ("encoder", {"dropout": Dropout.everywhere(0.3), "initializer_range": 0.5}, True),
+    ):
+        changed = config.model_copy(update={part: getattr(config, part).model_copy(update=change)})
+        assert export.is_of(changed, sums) == same, change
 
 
 def test_a_graph_beside_a_model_makes_no_exported_folder(folder: Path) -> None:

@@ -33,6 +33,7 @@ def write_fp32(source: ExportSource, path: Path) -> dict[str, Any]:
         "made_by": f"bertsmith {__version__}",
         "job": source.job,
         "precision": "fp32",
+        "weights_sha256": source.weights,
         "inputs": list(input_names(source.config)),
         "outputs": list(output_names(source.job)),
         "fp32": {"limit": LARGEST_DIFFERENCE, "shapes": [one.values for one in found]},

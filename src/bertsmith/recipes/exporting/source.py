@@ -7,6 +7,7 @@ from bertsmith.engine.device import Device
 from bertsmith.exchange.onnx_export.build import exported_config
 from bertsmith.folders.model_folder import read_model, read_tokenizer
 from bertsmith.folders.sentence_transformers import refuse_foreign_modules
+from bertsmith.folders.tensors import weight_sums
 from bertsmith.inference.engine import Engine, Job, job_of
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.onnx_engine import OnnxEngine, open_session
@@ -27,6 +28,8 @@ class ExportSource:
     tokenizer: Tokenizer
     config: ModelConfig
     """Of what is exported: with one head."""
+    weights: dict[str, str]
+    """SHA-256 of the files that the model's weights lie in, by name."""
 
     @property
     def job(self) -> Job:
@@ -67,4 +70,4 @@ def open_export_source(folder: str | Path) -> ExportSource:
     config = exported_config(model.config)
     if job_of(config) == "embed":
         refuse_foreign_modules(path, tokenizer)
-    return ExportSource(model, tokenizer, config)
+    return ExportSource(model, tokenizer, config, weight_sums(path))

@@ -10,7 +10,9 @@ import pytest
 
 import bertsmith
 from bertsmith.exchange.onnx_export.parity import ShapeDifference
+from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import sha256
 from bertsmith.model import HeadsConfig, ModelConfig, new_model
 from bertsmith.recipes.exporting import fp32, int8
 from bertsmith.recipes.exporting.run import export_run
@@ -101,6 +103,31 @@ def test_the_report_tells_of_every_shape_and_the_folder_verifies(tmp_path: Path)
     assert (shown["kind"], shown["job"], shown["labels"]) == ("export", "classify", ["no", "yes"])
     assert shown["largest_difference"] < 1e-5
     assert _left(tmp_path) == ["out", "out-model"]
+
+
+def test_without_out_it_lies_in_the_model_s_own_folder_and_disturbs_nothing(tmp_path: Path) -> None:
+    source = made_source("classify", tmp_path / "model")
+    before = info(source)
+    assert export_run(source).folder == source / "onnx"
+    report = json.loads((source / "onnx" / "export.json").read_text(encoding="utf-8"))
+    assert report["weights_sha256"] == {"model.safetensors": sha256(source / "model.safetensors")}
+    assert info(source) == before
+    assert verify_folder(source).faults == ()
+    read_model(source)
+    with pytest.raises(InputError, match=r"new or empty folder.*Remove .*onnx, or name another folder with --out"):
+        export_run(source)
+    (source / "onnx" / "export.json").write_text("{}", encoding="utf-8")
+    (fault,) = verify_folder(source).faults
+    assert fault.startswith("onnx/export.json: 2 bytes")
+
+
+def test_a_finished_run_gets_it_in_its_model(tmp_path: Path) -> None:
+    made_source("classify", tmp_path / "run" / "model")
+    (tmp_path / "run" / "run.toml").write_text("", encoding="utf-8")
+    assert export_run(tmp_path / "run").folder == tmp_path / "run" / "model" / "onnx"
+    assert verify_folder(tmp_path / "run").faults == ()
+    (tmp_path / "run" / "model" / "onnx" / "model.onnx").unlink()
+    assert verify_folder(tmp_path / "run").faults == ("model/onnx/model.onnx: missing",)
 
 
 def test_int8_is_judged_on_the_texts_that_were_given(tmp_path: Path) -> None:
