@@ -27,7 +27,9 @@ def test_one_setting_leaves_the_other_defaults() -> None:
 def test_a_rate_that_is_not_given_falls_with_the_width() -> None:
     rates = [_config().learning_rate_for(width) for width in (128, 768, 1024)]
     assert rates == sorted(rates, reverse=True)
-    assert rates[1] == 4e-5
+    assert rates[1] == 5e-5
+    assert _config().learning_rate_for(384) == 2e-4
+    assert _config(task="embed").learning_rate_for(384) == 8e-5
     assert _config().learning_rate_for(8) == 1e-3
     assert _config(training={"optimizer": {"learning_rate": 2e-5}}).learning_rate_for(128) == 2e-5
 
