@@ -6,10 +6,10 @@ Ours is `bertsmith pretrain TEXT --epochs 1`, all of it: the start of Python, a 
 the corpus, training, a validation at its end, the model's folder and the report. The peer is a script as transformers'
 documentation advises it: a WordPiece tokenizer of `tokenizers`, `datasets.map` and blocks of 128 tokens as in
 `benchmarks/preparing.py`, the collator for masked language models, and `Trainer` in fp32 on the CPU, which is its
-default, at the learning rate of `benchmarks/time_to_loss.py`. Vocabulary, sizes of the model (L4 H128 A4), batches of
-32 x 128 tokens, the share of masked tokens and the text are the same, and each passes over it once, but for a hundredth
-on which it is validated at the end: of the blocks for the peer, of the documents for ours, so there should be many. Our
-kernels are compiled once for a machine, before the first turn: `--compile` lets each of our turns compile them.
+default. Vocabulary, sizes of the model (L4 H128 A4), batches of 32 x 128 tokens, the share of masked tokens, the text,
+and AdamW at the learning rate of `benchmarks/time_to_loss.py` are the same. Each passes over the text once, but for a
+hundredth on which it is validated at the end: of the blocks for the peer, of the documents for ours, so there should be
+many. Our kernels are compiled once for a machine, before the first turn: `--compile` lets each of our turns compile them.
 
 Every twentieth document is held out from both. What they learnt is told by what a hidden character of it costs in nats,
 since the pieces of two tokenizers cannot be compared: the same words are hidden from both, as in
@@ -95,6 +95,8 @@ def commands(work: Path, *, compiled_anew: bool) -> dict[str, Callable[[Path], S
     settings = {
         "tokenizer.vocab_size": asked["vocab_size"],
         "masking.mask_rate": asked["mask_rate"],
+        "training.optimizer.matrices": "same",
+        "training.optimizer.learning_rate": asked["rate"],
         "corpus.validation_fraction": _VALIDATION_SHARE,
         "corpus.workers": asked["workers"],
         "training.validate_every_share": 1.0,
