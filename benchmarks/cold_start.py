@@ -9,7 +9,7 @@ documentation advises it: a WordPiece tokenizer of `tokenizers`, `datasets.map` 
 default. Vocabulary, sizes of the model (L4 H128 A4), batches of 32 x 128 tokens, the share of masked tokens, the text,
 and AdamW at the learning rate of `benchmarks/time_to_loss.py` are the same. Each passes over the text once, but for a
 hundredth on which it is validated at the end: of the blocks for the peer, of the documents for ours, so there should be
-many. Our kernels are compiled once for a machine, before the first turn: `--compile` lets each of our turns compile them.
+many. Our kernels are compiled once for a machine, before the first turn; with `--compile`, in each of our turns.
 
 Every twentieth document is held out from both. What they learnt is told by what a hidden character of it costs in nats,
 since the pieces of two tokenizers cannot be compared: the same words are hidden from both, as in
