@@ -15,6 +15,7 @@ import transformers
 
 from benchmarks.measuring import contest, serve, summary, write_part
 from bertsmith.batches.batch import Batch
+from bertsmith.batches.micro_batches import token_multiple
 from bertsmith.engine.device import choose_device
 from bertsmith.engine.memory import keep_freed_memory
 from bertsmith.model import Dropout, HeadsConfig, ModelConfig, new_model, preset
@@ -59,7 +60,7 @@ def ours() -> Callable[[], None]:
                 np.concatenate(step),
                 np.zeros(sum(map(len, step)), np.int64),
                 np.cumsum([0, *map(len, step)]),
-                multiple=128,
+                multiple=token_multiple(sum(map(len, step))),
             ),
             nothing,
             nothing,

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int
 
 from bertsmith.batches.batch import Batch
-from bertsmith.batches.micro_batches import TOKEN_MULTIPLE, micro_bounds
+from bertsmith.batches.micro_batches import micro_bounds, token_multiple
 from bertsmith.batches.sequence_format import FramedTokens, SequenceFormat
 from bertsmith.batches.targets import BatchOrigin, TargetMaker
 from bertsmith.corpus.corpus import Split
@@ -138,7 +138,7 @@ def _batch_part(
             targeted.token_ids[begin:stop],
             framed.segment_ids[begin:stop],
             framed.sequence_starts[first : end + 1] - begin,
-            multiple=TOKEN_MULTIPLE,
+            multiple=token_multiple(stop - begin),
         ),
         torch.from_numpy(np.pad(targeted.target_positions[targets] - begin, filling)),
         torch.from_numpy(np.pad(targeted.target_ids[targets], filling, constant_values=IGNORED)),

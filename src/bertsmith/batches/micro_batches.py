@@ -3,8 +3,15 @@
 import numpy as np
 from jaxtyping import Int
 
-TOKEN_MULTIPLE = 128
-"""The tokens of a part are filled up to a multiple of this, so that shapes come from a short list."""
+_FEW_TOKENS, _FINE, _COARSE = 2048, 32, 128
+
+
+def token_multiple(num_tokens: int) -> int:
+    """What the tokens of a part are filled up to a multiple of, so that shapes come from a short list.
+
+    Few tokens are filled up less: in fine-tuning a step may have 500, of which half a coarse multiple is an eighth.
+    """
+    return _FINE if num_tokens <= _FEW_TOKENS else _COARSE
 
 
 def micro_bounds(sequence_starts: Int[np.ndarray, " bounds"], most: int) -> list[tuple[int, int]]:

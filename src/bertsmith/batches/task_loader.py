@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 
 from bertsmith.batches.batch import Batch
-from bertsmith.batches.micro_batches import TOKEN_MULTIPLE, micro_bounds
+from bertsmith.batches.micro_batches import micro_bounds, token_multiple
 from bertsmith.examples.ranges import places_of
 from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.task_examples import TaskExamples
@@ -77,7 +77,7 @@ class TaskLoader:
             examples.token_ids[tokens].astype(np.int64),
             examples.segment_ids[tokens].astype(np.int64),
             np.concatenate([[0], np.cumsum(lengths)]),
-            multiple=TOKEN_MULTIPLE,
+            multiple=token_multiple(int(lengths.sum())),
         )
         nothing = torch.empty(0, dtype=torch.int64)
         grouped = examples.group_starts is not None

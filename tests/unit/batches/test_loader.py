@@ -7,6 +7,7 @@ import pytest
 from loader_parts import content, loader_of
 
 from bertsmith.batches.batch import Batch
+from bertsmith.batches.micro_batches import token_multiple
 from bertsmith.batches.targets import MaskedTargets
 from bertsmith.corpus.corpus import Split
 from bertsmith.examples.masking import MaskingConfig
@@ -119,11 +120,16 @@ def test_a_batch_of_exactly_the_largest_size_is_not_cut_larger() -> None:
 
 def test_what_fills_up_a_shape_is_in_no_count() -> None:
     (batch,) = loader_of(_split(60), batch_tokens=400).micro_batches(0)
-    assert len(batch.packed.token_ids) % 128 == len(batch.target_ids) % 64 == 0
+    assert len(batch.packed.token_ids) % 32 == len(batch.target_ids) % 64 == 0
     assert batch.num_targets < len(batch.target_ids)
     assert (batch.target_ids[: batch.num_targets] >= 0).all()
     assert (batch.target_ids[batch.num_targets :] == IGNORED).all()
     assert int(batch.packed.sequence_starts[-1]) == batch.packed.num_tokens < len(batch.packed.token_ids)
+
+
+@pytest.mark.parametrize(("tokens", "rows"), [(1, 32), (457, 480), (2048, 2048), (2049, 2176), (4100, 4224)])
+def test_few_tokens_are_filled_up_less_than_many(tokens: int, rows: int) -> None:
+    assert tokens + -tokens % token_multiple(tokens) == rows
 
 
 def test_targets_are_text_and_never_special() -> None:
