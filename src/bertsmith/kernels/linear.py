@@ -12,6 +12,8 @@ from bertsmith.kernels.activations import KINDS, activate
 from bertsmith.kernels.library import TILE, call, multiplies
 
 _NO_ACTIVATION = -1
+_MOST_WAITING_ROWS = 4096
+"""Rows of a shared layer's uses that wait to be multiplied together."""
 
 
 class _Held:
@@ -127,27 +129,58 @@ class _Packed:
 class _Sums:
     """Gradients of a layer's weight and bias over all its uses in one backward pass.
 
-    Each is added where the last one was left. Autograd would write each aside and then add it, which for a wide layer
-    that is shared moves more memory than all else in a step.
+    Autograd would write each use's aside and then add it, which for a wide layer that is shared moves more memory than
+    all else in a step. Here uses of few rows wait and are multiplied together, as if they were one of many rows: the
+    gradient, larger than all that waits, is written once.
     """
 
     def __init__(self) -> None:
         # A backward pass may run inside another one, and one that failed leaves its part behind.
-        self._of_pass: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self._of_pass: dict[int, _PassSums] = {}
 
     def add(self, grad_out: Tensor, values: Tensor, bias: Tensor | None, kind: int = _NO_ACTIVATION) -> None:
         """One use's, from what went into the layer, activated first where `kind` says so."""
-        sizes = (len(grad_out), grad_out.shape[1], values.shape[1])
         number = torch._C._current_graph_task_id()
-        adds = number in self._of_pass
-        if not adds:
-            of_bias = None if bias is None else torch.empty_like(bias)
-            self._of_pass[number] = (torch.empty(sizes[1:], dtype=torch.float32), of_bias)
-        call("tiled_gradient", grad_out, values, kind, *self._of_pass[number], *sizes, int(adds))
+        if number not in self._of_pass:
+            shape = (grad_out.shape[1], values.shape[1])
+            self._of_pass[number] = _PassSums(shape, None if bias is None else torch.empty_like(bias), kind)
+        self._of_pass[number].add(grad_out, values)
 
     def taken(self) -> tuple[Tensor | None, Tensor | None]:
         """The sums of this pass."""
-        return self._of_pass.pop(torch._C._current_graph_task_id(), (None, None))
+        sums = self._of_pass.pop(torch._C._current_graph_task_id(), None)
+        return (None, None) if sums is None else sums.taken()
+
+
+class _PassSums:
+    """The sums of one backward pass, and what waits to be added to them."""
+
+    def __init__(self, shape: tuple[int, int], of_bias: Tensor | None, kind: int) -> None:
+        self._shape, self._of_bias, self._kind = shape, of_bias, kind
+        self._of_weight: Tensor | None = None
+        self._waiting: list[tuple[Tensor, Tensor]] = []
+
+    def add(self, grad_out: Tensor, values: Tensor) -> None:
+        self._waiting.append((grad_out, values))
+        if sum(len(rows) for rows, _ in self._waiting) >= _MOST_WAITING_ROWS:
+            self._multiply()
+
+    def taken(self) -> tuple[Tensor | None, Tensor | None]:
+        if self._waiting:
+            self._multiply()
+        return self._of_weight, self._of_bias
+
+    def _multiply(self) -> None:
+        parts = zip(*self._waiting, strict=True)
+        grad_out, values = (part[0] if len(part) == 1 else torch.cat(part) for part in parts)
+        self._waiting.clear()
+        adds = self._of_weight is not None
+        if self._of_weight is None:
+            self._of_weight = torch.empty(self._shape, dtype=torch.float32)
+        call(
+            "tiled_gradient", grad_out, values, self._kind, self._of_weight, self._of_bias, len(grad_out), *self._shape,
+            int(adds),
+        )  # fmt: skip
 
 
 class _Summed(torch.autograd.Function):

@@ -45,15 +45,22 @@ def sums_of_parts(parts: list[Linear]) -> tuple[Tensor, Tensor]:
     return weight, bias
 
 
+# All uses wait; two do, and then one; none waits.
+@pytest.mark.parametrize("most", [4096, 100, 1])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_shared_layer_has_the_sum_of_what_layers_of_their_own_have_to_the_bit(width: int) -> None:
+def test_a_shared_layer_has_the_sum_of_what_layers_of_their_own_have(
+    width: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_WAITING_ROWS", most)
     shared, parts = layer(width), [layer(width) for _ in range(3)]
     values = random(70, width, seed=2)
     with torch.autocast("cpu", torch.bfloat16), weights_held():
         shared(shared(shared(values))).float().square().sum().backward()
         parts[2](parts[1](parts[0](values))).float().square().sum().backward()
     for ours, theirs in zip(gradients(shared), sums_of_parts(parts), strict=True):
-        assert torch.equal(ours, theirs)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * float(theirs.abs().max()))
+    if most == 1:
+        assert all(torch.equal(*pair) for pair in zip(gradients(shared), sums_of_parts(parts), strict=True))
 
 
 def test_a_shared_feed_forward_has_the_sum_too() -> None:
@@ -67,7 +74,7 @@ def test_a_shared_feed_forward_has_the_sum_too() -> None:
         own.float().square().sum().backward()
     for made, parts in ((up, ups), (down, downs)):
         for ours, theirs in zip(gradients(made), sums_of_parts(parts), strict=True):
-            assert torch.equal(ours, theirs)
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * float(theirs.abs().max()))
 
 
 @pytest.mark.parametrize("held", [True, False])
