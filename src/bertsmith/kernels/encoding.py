@@ -1,4 +1,5 @@
-"""All layers of an encoder at once for inference, in bf16 or with numbers of 8 bits, on a CPU that multiplies those.
+"""All layers of an encoder at once for inference, in fp32, in bf16 or with numbers of 8 bits, on a CPU that multiplies
+those.
 
 Weights are laid out once, as the kernels read them, and nothing is kept for a backward pass. A thread takes a few
 sequences through every layer before it turns to the next ones.
@@ -16,17 +17,19 @@ from torch.nn import functional
 from bertsmith.kernels.activations import KINDS
 from bertsmith.kernels.library import call, kernels
 
-WordPrecision = Literal["bf16", "int8"]
+WordPrecision = Literal["fp32", "bf16", "int8"]
+_NUMBERS: tuple[WordPrecision, ...] = ("fp32", "bf16", "int8")
+"""The kinds of numbers in the order of `encoding.cpp`."""
 _PANEL, _STEP = 32, 16
 """Columns of a panel, and of how many words a row is a multiple: those of `words.h`."""
 _LARGEST = 127
 
 
 def encodes(precision: WordPrecision) -> bool:
-    """Whether the kernels are there: in bf16 where the processor has AMX or AVX-512 for bf16, with numbers of 8 bits
-    where it has AMX or AVX-512's VNNI."""
+    """Whether the kernels are there: in fp32 where the processor has AVX-512, in bf16 where it has AMX or AVX-512 for
+    bf16, with numbers of 8 bits where it has AMX or AVX-512's VNNI."""
     library = kernels().library
-    return library is not None and bool(library.encodes(precision == "int8"))
+    return library is not None and bool(library.encodes(_NUMBERS.index(precision)))
 
 
 def to_int8(weight: Float[Tensor, "out in"]) -> tuple[Int8[Tensor, "out in"], Float[Tensor, " out"]]:
@@ -83,7 +86,8 @@ class PackedLayers:
     Args:
         layers: in the order in which they are called; one that is named again is laid out once.
         shape: what they have in common.
-        precision: of their products. With `int8`, each linear layer is of 8 bits already.
+        precision: of their products, and of attention, which with `int8` is in bf16. With `int8`, each linear layer
+            is of 8 bits already.
     """
 
     def __init__(self, layers: Sequence[LayerWeights], shape: StackShape, precision: WordPrecision) -> None:
@@ -120,7 +124,7 @@ class PackedLayers:
             table = torch.cat([table[:, :-2], places], dim=1)
         out = torch.empty_like(hidden)
         call(
-            "encode_tokens", self._precision == "int8", table.contiguous(), len(table), hidden, out, starts,
+            "encode_tokens", _NUMBERS.index(self._precision), table.contiguous(), len(table), hidden, out, starts,
             len(starts) - 1, shape.width, shape.heads, shape.head_size, KINDS[shape.activation], shape.gated,
             shape.norm_first, shape.causal, shape.eps,
         )  # fmt: skip
@@ -154,10 +158,10 @@ class PackedLayers:
 
     def _matrix(self, layer: LinearWeights) -> list[int]:
         weight, steps = layer.weight, layer.steps
-        weight = weight.to(torch.bfloat16 if steps is None else torch.int8)
+        weight = weight.to({"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}[self._precision])
         in_word = 4 // weight.element_size()
         rows, columns = _filled(len(weight), _PANEL), _filled(weight.shape[1], _STEP * in_word)
-        filled = functional.pad(weight, (0, columns - weight.shape[1], 0, rows - len(weight)))
+        filled = _padded(weight, 0, columns - weight.shape[1], 0, rows - len(weight))
         panels = filled.view(rows // _PANEL, _PANEL, columns // in_word, in_word).transpose(1, 2)
         counted = [0, 0]
         if steps is not None:
@@ -199,7 +203,12 @@ def embed(look_ups: Sequence[LookUp], norm: nn.LayerNorm) -> Float[Tensor, "toke
 
 
 def _filled_up(vector: Float[Tensor, " some"], size: int) -> Float[Tensor, " size"]:
-    return functional.pad(vector, (0, size - len(vector)))
+    return _padded(vector, 0, size - len(vector))
+
+
+def _padded(values: Tensor, *behind: int) -> Tensor:
+    """As `functional.pad`, which copies also where there is nothing to add."""
+    return functional.pad(values, behind) if any(behind) else values
 
 
 def _filled(count: int, multiple: int) -> int:
@@ -212,7 +221,7 @@ def _rows_filled(layer: LinearWeights, parts: int, size: int) -> LinearWeights:
     def filled(values: Tensor) -> Tensor:
         split = values.detach().unflatten(0, (parts, -1))
         behind = (0, size - split.shape[1])
-        return functional.pad(split, behind if split.ndim == 2 else (0, 0, *behind)).flatten(0, 1)
+        return _padded(split, *(behind if split.ndim == 2 else (0, 0, *behind))).flatten(0, 1)
 
     return _changed(layer, filled)
 
@@ -220,7 +229,7 @@ def _rows_filled(layer: LinearWeights, parts: int, size: int) -> LinearWeights:
 def _columns_filled(layer: LinearWeights, parts: int, size: int) -> LinearWeights:
     """Each of some equal parts of the inputs filled up with zeros."""
     split = layer.weight.detach().unflatten(1, (parts, -1))
-    return replace(layer, weight=functional.pad(split, (0, size - split.shape[2])).flatten(1))
+    return replace(layer, weight=_padded(split, 0, size - split.shape[2]).flatten(1))
 
 
 def _interleaved(layer: LinearWeights) -> LinearWeights:

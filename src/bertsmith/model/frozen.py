@@ -1,4 +1,4 @@
-"""Models for inference alone, whose layers are laid out once for the kernels of a CPU, in bf16 or of 8 bits."""
+"""Models for inference alone, whose layers are laid out once for the kernels of a CPU: in fp32, bf16 or of 8 bits."""
 
 import copy
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ from bertsmith.model.packed import PackedTokens
 def frozen(model: Model, precision: WordPrecision) -> Model:
     """A model for inference on a CPU with the weights that `model` has now. Neither knows of the other afterwards.
 
-    Embeddings and norms stay in fp32, attention multiplies in bf16, and heads in what the device has. A text's result
-    depends on no other text, to the bit. Where the kernels cannot multiply in `precision`, torch does it: in bf16 as
-    the device has it, or with the same whole numbers of 8 bits, about as fast as in fp32.
+    Embeddings and norms stay in fp32, attention multiplies in bf16 unless all is in fp32, and heads in what the device
+    has. A text's result depends on no other text, to the bit. Where the kernels cannot multiply in `precision`, torch
+    does it: in fp32 or bf16 as the device has it, or with the same whole numbers of 8 bits, about as fast as in fp32.
 
     Args:
         model: with a transformer encoder; it stays as it is.
-        precision: of the layers' products. `int8`: as in `Int8Linear`.
+        precision: of the layers' products. `fp32`: within 1e-5 of what torch gives. `int8`: as in `Int8Linear`.
 
     Raises:
         ValueError: if the encoder is of another kind, or frozen.

@@ -14,6 +14,7 @@ from bertsmith.inference.engine import Engine, job_of
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.predictor import Predictor
 from bertsmith.inference.torch_engine import TorchEngine
+from bertsmith.kernels.encoding import encodes
 from bertsmith.model.config import TaskName
 from bertsmith.model.encoder import Encoder
 from bertsmith.model.frozen import frozen
@@ -117,9 +118,8 @@ def _open(path: Path, wanted: Wanted) -> tuple[Engine, Tokenizer]:
     model, tokenizer, chosen = open_model(path, device=wanted.device, precision=wanted.precision)
     if chosen.kind != "cpu":
         return TorchEngine(model, chosen), tokenizer
-    if chosen.precision == "bf16" and isinstance(model.encoder, Encoder):
-        # In fp32 torch runs it: its products lose nothing, and other programs give the same numbers.
-        model = frozen(model, "bf16")
+    if isinstance(model.encoder, Encoder) and (chosen.precision == "bf16" or encodes("fp32")):
+        model = frozen(model, chosen.precision)
     return faster_engine(TorchEngine(model, chosen), path, wanted), tokenizer
 
 
@@ -268,7 +268,8 @@ def _opened_in_int8(
     engine = faster_engine(usual, path, wanted)
     quick = fitting(engine, tokenizer)
     if engine is usual:
-        found = judge(fitting(TorchEngine(model, chosen), tokenizer), quick, judge_on)
+        exact = TorchEngine(frozen(model, "fp32"), chosen)
+        found = judge(fitting(exact, tokenizer), quick, judge_on)
         wanted.notify(f"int8: {found.measure} {found.value:.4f} beside fp32, over {found.compared:,}")
     return quick
 

@@ -20,9 +20,12 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def made_linear(out: int, into: int, precision: WordPrecision, *, bias: bool = True, seed: int = 0) -> LinearWeights:
+    """With a weight that the precision can hold."""
     weight = random(out, into, seed=seed) * into**-0.5
-    own_bias = random(out, seed=seed + 1) if bias else None
-    return LinearWeights(weight, own_bias) if precision == "bf16" else of_eight_bits(LinearWeights(weight, own_bias))
+    layer = LinearWeights(weight, random(out, seed=seed + 1) if bias else None)
+    if precision == "int8":
+        return of_eight_bits(layer)
+    return layer if precision == "fp32" else LinearWeights(weight.bfloat16().float(), layer.bias)
 
 
 def of_eight_bits(layer: LinearWeights) -> LinearWeights:
@@ -64,8 +67,9 @@ def made_layer(
 
 def exact_product(values: Tensor, layer: LinearWeights) -> Tensor:
     """With the weight as the kernels hold it, and what goes in as it is."""
-    held = layer.weight.bfloat16() if layer.steps is None else layer.weight
-    weight = held.double() if layer.steps is None else held.double() * layer.steps.double()[:, None]
+    weight = layer.weight.double()
+    if layer.steps is not None:
+        weight = weight * layer.steps.double()[:, None]
     return functional.linear(values, weight, None if layer.bias is None else layer.bias.double())
 
 

@@ -1,4 +1,5 @@
-"""Predicting in int8 from a model folder: judged by the texts before, and refused where it predicts something else."""
+"""Predicting in int8 from a model folder: judged by the texts before, and refused where it predicts something else. In
+other precisions nothing is judged."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.kernels.encoding import WordPrecision, encodes
 from bertsmith.model import Model, new_model
+from bertsmith.model.frozen import FrozenEncoder, frozen
 from bertsmith.recipes import predict
 from bertsmith.recipes.predict import load, load_fill, load_predictor
 from made_exports import made_export, made_source
@@ -50,8 +53,8 @@ def test_masks_are_filled(tmp_path: Path) -> None:
 
 
 def test_one_that_predicts_something_else_is_refused(embedder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(model: Model, precision: str) -> Model:
-        return new_model(model.config, seed=9)
+    def other(model: Model, precision: WordPrecision) -> Model:
+        return new_model(model.config, seed=9) if precision == "int8" else frozen(model, precision)
 
     monkeypatch.setattr(predict, "frozen", other)
     with pytest.raises(InputError, match=r"must agree with its model: cosine of 0\.98.*over 20.*--precision bf16"):
@@ -86,3 +89,22 @@ def test_bf16_runs_all_layers_at_once_and_stays_near(tmp_path: Path, embedder: P
         np.testing.assert_allclose(ours.embedding, theirs.embedding, rtol=0, atol=2e-2 * np.abs(theirs.embedding).max())
     engine, _ = predict.open_engine(embedder, device="cpu", precision="bf16")
     assert engine.precision == "bf16"
+
+
+def test_in_fp32_too_wherever_there_are_kernels_for_it(embedder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Model] = []
+
+    def noted(model: Model, precision: WordPrecision) -> Model:
+        made.append(frozen(model, precision))
+        return made[-1]
+
+    monkeypatch.setattr(predict, "frozen", noted)
+    exact = made_predictor("embed")(ITEMS)
+    for there in (encodes("fp32"), False):
+        made.clear()
+        monkeypatch.setattr(predict, "encodes", lambda precision, there=there: there)
+        predictor = load_predictor("embed", embedder, device="cpu")
+        assert [isinstance(model.encoder, FrozenEncoder) for model in made] == [True] * there
+        for ours, theirs in zip(predictor(ITEMS), exact, strict=True):
+            np.testing.assert_allclose(ours.embedding, theirs.embedding, rtol=0, atol=1e-5)
+        assert predict.open_engine(embedder, device="cpu", precision="fp32")[0].precision == "fp32"

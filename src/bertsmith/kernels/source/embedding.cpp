@@ -2,7 +2,7 @@
 #include "rows.h"
 #include "threads.h"
 
-#if HAS_WORDS
+#if HAS_VECTORS
 
 namespace {
 
@@ -35,7 +35,7 @@ void embed(const Table* tables, int64_t token, const Norm& norm, float eps, floa
 extern "C" void embed_tokens(const int64_t* first_ids, const float* first, const int64_t* second_ids,
                              const float* second, const int64_t* third_ids, const float* third, const float* weight,
                              const float* bias, float eps, float* out, int64_t tokens, int64_t width) {
-#if HAS_WORDS
+#if HAS_VECTORS
     const Table tables[3] = {{first_ids, first}, {second_ids, second}, {third_ids, third}};
     const int64_t padded = rounded_up(width, 16);
 #pragma omp parallel

@@ -7,7 +7,7 @@
 #include "seen.h"
 #include "threads.h"
 
-#if HAS_WORDS
+#if HAS_VECTORS
 
 namespace {
 
@@ -18,7 +18,7 @@ constexpr int64_t BETWEEN_NUMBERS = 1 << 17;
 
 struct Shape {
     int64_t width, heads, size;
-    int kind, gated, norm_first, causal;
+    int activation, gated, norm_first, causal;
     float eps;
 
     int64_t padded_width() const { return rounded_up(width, PANEL); }
@@ -67,15 +67,15 @@ struct Together {
 // What some sequences are between two parts of a layer.
 template <class Kind>
 struct Block {
-    Buffer<float> stream, found;  // the residual stream; what attention finds
-    Operand<Kind> input, context;
-    Buffer<bf16> query_key_value;
+    Buffer<float> stream;  // the residual stream
+    Operand<Kind> input;
+    MadeOperand<Kind> context;  // what attention finds
+    Buffer<typename Kind::InAttention::Number> query_key_value;
 
     Block(int64_t tokens, const Shape& shape, const Layer& layer)
-        : stream((tokens + GROUP) * shape.padded_width()),
-          found((tokens + GROUP) * shape.heads * shape.padded_size()),
+        : stream((tokens + Kind::GROUP) * shape.padded_width()),
           input(tokens, layer.query_key_value.words),
-          context(tokens, layer.output.words),
+          context(tokens, shape.heads * shape.padded_size(), layer.output.words),
           query_key_value((tokens + PANEL) * 3 * shape.heads * shape.padded_size()) {}
 };
 
@@ -83,17 +83,16 @@ struct Block {
 template <class Kind>
 struct Desk {
     int64_t rows;  // of a feed-forward at a time
-    Operand<Kind> between;
-    Buffer<float> activated, row;
+    MadeOperand<Kind> between;
+    Buffer<float> row;
     Buffer<typename Kind::Sum> sums;
-    HeadDesk head;
+    HeadDesk<typename Kind::InAttention> head;
 
     Desk(int64_t longest, const Shape& shape, const Layer& layer)
-        : rows(rounded_up(BETWEEN_NUMBERS / columns(shape, layer), GROUP)),
-          between(rows, layer.down.words),
-          activated(rows * columns(shape, layer)),
+        : rows(rounded_up(BETWEEN_NUMBERS / columns(shape, layer), Kind::GROUP)),
+          between(rows, columns(shape, layer), layer.down.words),
           row(shape.padded_width()),
-          sums(GROUP * PANEL),
+          sums(Kind::GROUP * PANEL),
           head(longest, shape.padded_size()) {}
 
     static int64_t columns(const Shape& shape, const Layer& layer) {
@@ -112,7 +111,7 @@ struct Encoding {
     // Goes through the tokens a part at a time.
     template <class Each>
     void each_part(int64_t most, Each each) const {
-        const int64_t own = rounded_up((sequences.tokens + team.threads() - 1) / team.threads(), GROUP);
+        const int64_t own = rounded_up((sequences.tokens + team.threads() - 1) / team.threads(), Kind::GROUP);
         const int64_t size = own < most ? own : most;
         team.each((sequences.tokens + size - 1) / size, [&](int64_t part) {
             const int64_t first = part * size, left = sequences.tokens - first;
@@ -143,17 +142,16 @@ struct Encoding {
             read(first, rows, shape.norm_first ? layer.attention_norm : none);
             project(layer, first, rows);
         });
-        const int64_t found = shape.heads * shape.padded_size();
-        const Heads heads{block.query_key_value, block.found, shape.heads, shape.size, shape.padded_size(),
-                          {shape.causal, layer.half_window}};
+        const Heads<typename Kind::InAttention> heads{block.query_key_value, block.context.row(0), shape.heads,
+                                                      shape.size, shape.padded_size(),
+                                                      {shape.causal, layer.half_window}};
         team.each(sequences.count * shape.heads, [&](int64_t item) {
             const int64_t sequence = item / shape.heads;
             desk.head.attend(heads, sequences.start(sequence), sequences.length(sequence), item % shape.heads);
         });
         each_part(desk.rows, [&](int64_t first, int64_t rows) {
-            for (int64_t row = first; row < first + rows; row++)
-                block.context.narrow(row, block.found + row * found, found);
-            add(block.context, first, rows, layer.output, first);
+            block.context.narrow(first, rows);
+            add(block.context.operand, first, rows, layer.output, first);
             if (!shape.norm_first) settle(first, rows, layer.attention_norm);
             read(first, rows, shape.norm_first ? layer.feed_forward_norm : none);
             feed_forward(layer, first, rows);
@@ -177,17 +175,16 @@ struct Encoding {
 
     void project(const Layer& layer, int64_t first, int64_t rows) const {
         const int64_t size = shape.padded_size(), stride = 3 * shape.heads * size;
-        bf16* out = block.query_key_value;
+        auto* out = block.query_key_value.get();
         multiply(block.input, first, rows, layer.query_key_value, desk.sums.get(),
                  [&](int64_t row, int64_t column, __m512 low, __m512 high) {
-                     bf16* to = out + row * stride + column;
-                     _mm256_storeu_si256((__m256i*)to, narrowed(low));
-                     _mm256_storeu_si256((__m256i*)(to + 16), narrowed(high));
+                     put(out + row * stride + column, low);
+                     put(out + row * stride + column + 16, high);
                  });
         for (int64_t row = first; layer.cosine && row < first + rows; row++) {
             const int64_t place = (sequences.first + row) * shape.size;
             for (int64_t head = 0; head < 2 * shape.heads; head++) {
-                bf16* turned = out + row * stride + head * size;
+                auto* turned = out + row * stride + head * size;
                 rotate(turned, turned, layer.cosine + place, layer.sine + place, 1.0f, shape.size);
             }
         }
@@ -204,23 +201,20 @@ struct Encoding {
 
     void feed_forward(const Layer& layer, int64_t first, int64_t rows) const {
         activate(layer, first, rows);
-        const int64_t columns = Desk<Kind>::columns(shape, layer);
-        for (int64_t row = 0; row < rows; row++)
-            desk.between.narrow(row, desk.activated + row * columns, columns);
-        add(desk.between, 0, rows, layer.down, first);
+        desk.between.narrow(0, rows);
+        add(desk.between.operand, 0, rows, layer.down, first);
     }
 
     // Of a gated feed-forward, a panel holds 16 columns that are activated and the 16 that they are multiplied with.
     void activate(const Layer& layer, int64_t first, int64_t rows) const {
-        const int64_t columns = Desk<Kind>::columns(shape, layer);
         multiply(block.input, first, rows, layer.up, desk.sums.get(),
                  [&](int64_t row, int64_t column, __m512 low, __m512 high) {
-                     float* to = desk.activated + (row - first) * columns;
+                     float* to = desk.between.row(row - first);
                      if (shape.gated) {
-                         _mm512_storeu_ps(to + column / 2, _mm512_mul_ps(activated(shape.kind, low), high));
+                         _mm512_storeu_ps(to + column / 2, _mm512_mul_ps(activated<Kind>(shape.activation, low), high));
                      } else {
-                         _mm512_storeu_ps(to + column, activated(shape.kind, low));
-                         _mm512_storeu_ps(to + column + 16, activated(shape.kind, high));
+                         _mm512_storeu_ps(to + column, activated<Kind>(shape.activation, low));
+                         _mm512_storeu_ps(to + column + 16, activated<Kind>(shape.activation, high));
                      }
                  });
     }
@@ -240,7 +234,7 @@ void encode(const Shape& shape, const Layer* layers, int64_t count, const float*
         const Block<Kind> block(all.tokens, shape, layers[0]);
 #pragma omp parallel
         {
-            const TileScope scope;
+            const typename Kind::Scope scope;
             const Desk<Kind> desk(all.longest(), shape, layers[0]);
             Encoding<Kind, Together>{shape, all, block, desk, {}}.run(layers, count, hidden, out);
         }
@@ -254,7 +248,7 @@ void encode(const Shape& shape, const Layer* layers, int64_t count, const float*
     const int64_t longest = Sequences{starts, sequences, 0, 0}.longest();
 #pragma omp parallel
     {
-        const TileScope scope;
+        const typename Kind::Scope scope;
         const Block<Kind> block(tokens, shape, layers[0]);
         const Desk<Kind> desk(longest, shape, layers[0]);
 #pragma omp for schedule(dynamic, 1)
@@ -271,30 +265,33 @@ void encode(const Shape& shape, const Layer* layers, int64_t count, const float*
 
 #endif
 
-// Whether `encode_tokens` is there, with numbers of 8 bits or else in bf16.
-extern "C" int encodes(int int8) {
-#if HAS_WORDS
-#if TILES_BY_AMX || defined(__AVX512VNNI__)
-    if (int8) return tiles_are_allowed();
-#endif
+// Kinds of numbers, as `kernels/encoding.py` names them.
+enum { FP32, BF16, INT8 };
+
+// Whether `encode_tokens` is there, with numbers of a kind.
+extern "C" int encodes(int numbers) {
+#if HAS_VECTORS
+    if (numbers == FP32) return 1;
 #if HAS_TILES
-    if (!int8) return tiles_are_allowed();
+    if (numbers == BF16) return tiles_are_allowed();
+#endif
+#if TILES_BY_AMX && defined(__AMX_INT8__)
+    if (numbers == INT8) return tiles_are_allowed();
+#elif !TILES_BY_AMX && defined(__AVX512VNNI__)
+    if (numbers == INT8) return 1;
 #endif
 #endif
     return 0;
 }
 
 // The residual stream `[tokens, width]` after some layers; `out` may be `hidden`. Sequences lie between `starts`, one
-// after the other. `kind` is that of `activate`.
-extern "C" void encode_tokens(int int8, const void* layers, int64_t count, const float* hidden, float* out,
+// after the other. `activation` is the kind of `activate`.
+extern "C" void encode_tokens(int numbers, const void* layers, int64_t count, const float* hidden, float* out,
                               const int64_t* starts, int64_t sequences, int64_t width, int64_t heads,
-                              int64_t head_size, int kind, int gated, int norm_first, int causal, float eps) {
-#if HAS_WORDS
-    const Shape shape{width, heads, head_size, kind, gated, norm_first, causal, eps};
-    if (!sequences) return;
-    if (int8)
-        encode<Int8>(shape, (const Layer*)layers, count, hidden, out, starts, sequences);
-    else
-        encode<Bf16>(shape, (const Layer*)layers, count, hidden, out, starts, sequences);
+                              int64_t head_size, int activation, int gated, int norm_first, int causal, float eps) {
+#if HAS_VECTORS
+    const Shape shape{width, heads, head_size, activation, gated, norm_first, causal, eps};
+    const auto encode_all = numbers == FP32 ? encode<Fp32> : numbers == BF16 ? encode<Bf16> : encode<Int8>;
+    if (sequences) encode_all(shape, (const Layer*)layers, count, hidden, out, starts, sequences);
 #endif
 }

@@ -1,5 +1,5 @@
 // What stands between the products of inference, a row or 16 numbers at a time: activations, norms, and the change into
-// the narrow numbers that products read.
+// the numbers that products read.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,8 @@
 
 #include "words.h"
 
-#if HAS_WORDS
+#if HAS_VECTORS
+#include "activations.h"
 
 // 2^x to three millionths, which is far below what bf16 keeps; at least 2^-120.
 inline __m512 power_of_two(__m512 x) {
@@ -19,6 +20,21 @@ inline __m512 power_of_two(__m512 x) {
     sum = _mm512_fmadd_ps(sum, rest, _mm512_set1_ps(0.69300383f));
     sum = _mm512_fmadd_ps(sum, rest, _mm512_set1_ps(1.0000026f));
     return _mm512_scalef_ps(sum, x);
+}
+
+// What a score weighs beside the highest one, as near as the kind of the next product can tell. In fp32 what is below
+// e^-64 is 0, since products of smaller weights may be no normal numbers, at which processors are slow.
+template <class Kind>
+inline __m512 weight_of(__m512 score, float highest, float scale) {
+    if constexpr (std::is_same_v<Kind, Fp32>) {
+        const __m512 below = _mm512_mul_ps(_mm512_sub_ps(score, _mm512_set1_ps(highest)), _mm512_set1_ps(scale));
+        // What is no number is kept.
+        const __mmask16 counts = _mm512_cmp_ps_mask(below, _mm512_set1_ps(-64.0f), _CMP_NLT_UQ);
+        return _mm512_maskz_mov_ps(counts, exponential(below));
+    } else {
+        const float by = 1.44269504f * scale;
+        return power_of_two(_mm512_fmadd_ps(score, _mm512_set1_ps(by), _mm512_set1_ps(-by * highest)));
+    }
 }
 
 // The share of the normal distribution below x is 1/2 + x P(x^2) up to `end`, where it is all but one. The polynomials
@@ -42,11 +58,19 @@ inline __m512 gelu(__m512 x, const Bell& bell) {
     return _mm512_mul_ps(x, _mm512_fmadd_ps(sum, near, _mm512_set1_ps(0.5f)));
 }
 
-// `kind` as in `activate`: GELU, GELU by tanh, ReLU.
-inline __m512 activated(int kind, __m512 x) {
-    if (kind == 2) return _mm512_max_ps(x, _mm512_setzero_ps());
-    return gelu(x, kind == 0 ? BY_ERROR_FUNCTION : BY_TANH);
+// `activation` as in `activate`: GELU, GELU by tanh, ReLU; as near as the kind of the next product can tell.
+template <class Kind>
+inline __m512 activated(int activation, __m512 x) {
+    if (activation == 2) return _mm512_max_ps(x, _mm512_setzero_ps());
+    if constexpr (std::is_same_v<Kind, Fp32>)
+        return activation == 0 ? Gelu::value(x) : GeluTanh::value(x);
+    else
+        return gelu(x, activation == 0 ? BY_ERROR_FUNCTION : BY_TANH);
 }
+
+// 16 numbers into a row.
+inline void put(bf16* to, __m512 values) { _mm256_storeu_si256((__m256i*)to, narrowed(values)); }
+inline void put(float* to, __m512 values) { _mm512_storeu_ps(to, values); }
 
 // The last lanes of a row that is `width` wide and filled up with zeros.
 inline __mmask16 lanes(int64_t column, int64_t width) {
@@ -75,7 +99,7 @@ inline void normalise(const float* from, float* to, const Norm& norm, float eps,
     }
 }
 
-// A left operand of products: rows of narrow numbers, and how those of 8 bits become what they stand for.
+// A left operand of products: rows of numbers as a kind has them, and how those of 8 bits become what they stand for.
 template <class Kind>
 struct Operand {
     int64_t stride;  // bytes
@@ -84,16 +108,19 @@ struct Operand {
 
     // What fills rows up is zero from the beginning and stays so.
     Operand(int64_t rows, int64_t words)
-        : stride(words * 4), numbers((rows + GROUP) * stride), scales(rows + GROUP), lows(rows + GROUP) {
-        std::memset(numbers, 0, (rows + GROUP) * stride);
+        : stride(words * 4),
+          numbers((rows + Kind::GROUP) * stride),
+          scales(rows + Kind::GROUP),
+          lows(rows + Kind::GROUP) {
+        std::memset(numbers, 0, (rows + Kind::GROUP) * stride);
     }
     char* row(int64_t row) const { return numbers + row * stride; }
 
     // `width` is a multiple of 16.
     void narrow(int64_t at, const float* values, int64_t width) const {
-        if constexpr (std::is_same_v<Kind, Bf16>) {
-            for (int64_t i = 0; i < width; i += 16)
-                _mm256_storeu_si256((__m256i*)(row(at) + 2 * i), narrowed(_mm512_loadu_ps(values + i)));
+        auto* to = (typename Kind::Number*)row(at);
+        if constexpr (!std::is_same_v<Kind, Int8>) {
+            for (int64_t i = 0; i < width; i += 16) put(to + i, _mm512_loadu_ps(values + i));
         } else {
             // Zero is always within reach, so that what fills a row up changes nothing.
             __m512 low = _mm512_setzero_ps(), high = low;
@@ -108,16 +135,37 @@ struct Operand {
             const __m512 steps = _mm512_set1_ps(range > 0.0f ? 255.0f / range : 0.0f), from = _mm512_set1_ps(lowest);
             for (int64_t i = 0; i < width; i += 16) {
                 const __m512 above = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(values + i), from), steps);
-                _mm_storeu_si128((__m128i*)(row(at) + i), _mm512_cvtusepi32_epi8(_mm512_cvtps_epu32(above)));
+                _mm_storeu_si128((__m128i*)(to + i), _mm512_cvtusepi32_epi8(_mm512_cvtps_epu32(above)));
             }
         }
+    }
+};
+
+// A left operand whose rows are made in fp32, `width` wide, before they are narrowed; one in fp32 is made in its place.
+template <class Kind>
+struct MadeOperand {
+    static constexpr bool IN_PLACE = std::is_same_v<Kind, Fp32>;
+    int64_t width;
+    Operand<Kind> operand;
+    Buffer<float> made;
+
+    MadeOperand(int64_t rows, int64_t width, int64_t words)
+        : width(width), operand(rows, words), made(IN_PLACE ? 0 : (rows + Kind::GROUP) * width) {}
+    float* row(int64_t row) const {
+        if constexpr (IN_PLACE)
+            return (float*)operand.row(row);
+        else
+            return made + row * width;
+    }
+    void narrow(int64_t first, int64_t rows) const {
+        for (int64_t i = first; !IN_PLACE && i < first + rows; i++) operand.narrow(i, row(i), width);
     }
 };
 
 // A weight for products, as `kernels/encoding.py` lays it out; all vectors have a number for each column of the panels.
 struct Matrix {
     const uint32_t* panels;  // [panels][words][32]
-    const float *steps, *sums;  // of numbers of 8 bits: what a column counts in, and its sum; null in bf16
+    const float *steps, *sums;  // of numbers of 8 bits: what a column counts in, and its sum; else null
     const float* bias;
     int64_t count, words;
 };
@@ -127,7 +175,7 @@ template <class Kind>
 inline __m512 finished(const typename Kind::Sum* sums, const Matrix& matrix, int64_t column, const Operand<Kind>& left,
                        int64_t row) {
     const __m512 bias = _mm512_loadu_ps(matrix.bias + column);
-    if constexpr (std::is_same_v<Kind, Bf16>) {
+    if constexpr (!std::is_same_v<Kind, Int8>) {
         return _mm512_add_ps(_mm512_loadu_ps(sums), bias);
     } else {
         const __m512 whole = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums));
@@ -141,6 +189,7 @@ inline __m512 finished(const typename Kind::Sum* sums, const Matrix& matrix, int
 template <class Kind, class End>
 inline void multiply(const Operand<Kind>& left, int64_t first, int64_t rows, const Matrix& matrix,
                      typename Kind::Sum* sums, End end) {
+    constexpr int64_t GROUP = Kind::GROUP;
     const int64_t lines = 2 * matrix.words, groups = (rows + GROUP - 1) / GROUP, share = (lines + groups - 1) / groups;
     for (int64_t panel = 0; panel < matrix.count; panel++)
         for (int64_t start = first, line = 0; start < first + rows; start += GROUP, line += share) {

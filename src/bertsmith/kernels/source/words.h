@@ -1,45 +1,59 @@
-// Matrix products word by word, for inference: a word holds two numbers in bf16 or four of 8 bits, and both kinds are
-// multiplied alike, by AMX or by AVX-512's dot products. A right operand is a panel of 32 columns, [words][32]; a left
-// one has rows of words, filled up to 16.
+// Matrix products word by word, for inference: a word holds one number in fp32, two in bf16 or four of 8 bits, and all
+// kinds are multiplied alike: by AVX-512, or by AMX, which has no fp32. A right operand is a panel of 32 columns,
+// [words][32]; a left one has rows of words, filled up to 16.
 #pragma once
 
 #include "tiles.h"
 
 #if HAS_VECTORS
-#if TILES_BY_AMX && defined(__AMX_INT8__)
-#define HAS_WORDS 1
-#elif !TILES_BY_AMX && (defined(__AVX512VNNI__) || defined(__AVX512BF16__))
-#define HAS_WORDS 1
-#endif
-#endif
-
-#if HAS_WORDS
-
-#if !HAS_TILES
-inline bool tiles_are_allowed() { return true; }
-struct TileScope {
-    TileScope() {}
-    ~TileScope() {}
-};
-#endif
 
 // Columns of a panel.
 constexpr int64_t PANEL = 32;
 // Words that one step of AMX multiplies, of which rows are multiples.
 constexpr int64_t STEP = 16;
-// Rows that are multiplied at once: their sums fill the registers.
+
+// How a kind is multiplied, and the rows that are multiplied at once: their sums fill the registers. Of a kind, SUMMED
+// is how many words go into a sum before it is added to what is there, since rounding errors grow with a sum's length.
+struct ByVectors {
+    static constexpr bool BY_TILES = false;
+    static constexpr int64_t GROUP = 12;
+    struct Scope {
+        Scope() {}
+        ~Scope() {}
+    };
+};
 #if TILES_BY_AMX
-constexpr int64_t GROUP = 32;
+struct ByTiles {
+    static constexpr bool BY_TILES = true;
+    static constexpr int64_t GROUP = 32;
+    using Scope = TileScope;
+};
 #else
-constexpr int64_t GROUP = 12;
+using ByTiles = ByVectors;
 #endif
 
-struct Bf16 {
+struct SumsInFp32 {
     using Sum = float;
-#if !TILES_BY_AMX
     using Vector = __m512;
     static Vector zero() { return _mm512_setzero_ps(); }
     static void store(void* to, Vector sums) { _mm512_storeu_ps(to, sums); }
+    static void add(float* to, Vector sums) { store(to, _mm512_add_ps(_mm512_loadu_ps(to), sums)); }
+};
+
+struct Fp32 : ByVectors, SumsInFp32 {
+    static constexpr int64_t SUMMED = 256;
+    using Number = float;
+    using InAttention = Fp32;
+    static Vector plus_products(Vector sums, __m512i left, __m512i right) {
+        return _mm512_fmadd_ps((__m512)left, (__m512)right, sums);
+    }
+};
+
+struct Bf16 : ByTiles, SumsInFp32 {
+    static constexpr int64_t SUMMED = INT64_MAX;
+    static constexpr bool WHOLE = false;
+    using Number = bf16;
+    using InAttention = Bf16;
     static Vector plus_products(Vector sums, __m512i left, __m512i right) {
 #if defined(__AVX512BF16__)
         return _mm512_dpbf16_ps(sums, (__m512bh)left, (__m512bh)right);
@@ -49,15 +63,15 @@ struct Bf16 {
         return _mm512_fmadd_ps((__m512)_mm512_and_si512(left, high), (__m512)_mm512_and_si512(right, high), sums);
 #endif
     }
-#else
-    static constexpr bool WHOLE = false;
-#endif
 };
 
 // Left numbers have no sign, right ones have.
-struct Int8 {
+struct Int8 : ByTiles {
+    static constexpr int64_t SUMMED = INT64_MAX;
+    static constexpr bool WHOLE = true;
+    using Number = uint8_t;
     using Sum = int32_t;
-#if !TILES_BY_AMX
+    using InAttention = Bf16;
     using Vector = __m512i;
     static Vector zero() { return _mm512_setzero_si512(); }
     static void store(void* to, Vector sums) { _mm512_storeu_si512(to, sums); }
@@ -68,19 +82,12 @@ struct Int8 {
         return sums;
 #endif
     }
-#else
-    static constexpr bool WHOLE = true;
-#endif
 };
 
 #if TILES_BY_AMX
-
-// `c` [rows, 32] = `a` [rows, words] `b` [words][32]. Strides of `a` count bytes, others elements. What stands behind
-// the rows up to GROUP is read and written too.
 template <class Kind>
-inline void word_product(typename Kind::Sum* c, int64_t c_stride, const void* a, int64_t a_bytes, const uint32_t* b,
-                         int64_t b_stride, int64_t words, int64_t rows) {
-    const char* left = (const char*)a;
+inline void product_of_tiles(typename Kind::Sum* c, int64_t c_stride, const char* left, int64_t a_bytes,
+                             const uint32_t* b, int64_t b_stride, int64_t words, int64_t rows) {
     const int64_t c_bytes = c_stride * 4, b_bytes = b_stride * 4;
     const bool both = rows > 16;
     _tile_zero(0);
@@ -112,11 +119,10 @@ inline void word_product(typename Kind::Sum* c, int64_t c_stride, const void* a,
     _tile_stored(2, c + 16 * c_stride, c_bytes);
     _tile_stored(3, c + 16 * c_stride + 16, c_bytes);
 }
+#endif
 
-#else
-
-// Apart from its callers, so that all registers are its own.
-template <class Kind, int ROWS>
+// Apart from its callers, so that all registers are its own. With ADDS, `c` is added to.
+template <class Kind, int ROWS, bool ADDS>
 __attribute__((noinline)) void product_of_rows(typename Kind::Sum* c, int64_t c_stride, const char* a, int64_t a_bytes,
                                                const uint32_t* b, int64_t b_stride, int64_t words) {
     typename Kind::Vector sums[ROWS][2];
@@ -137,9 +143,25 @@ __attribute__((noinline)) void product_of_rows(typename Kind::Sum* c, int64_t c_
     }
 #pragma GCC unroll 12
     for (int i = 0; i < ROWS; i++) {
-        Kind::store(c + i * c_stride, sums[i][0]);
-        Kind::store(c + i * c_stride + 16, sums[i][1]);
+        if constexpr (ADDS) {
+            Kind::add(c + i * c_stride, sums[i][0]);
+            Kind::add(c + i * c_stride + 16, sums[i][1]);
+        } else {
+            Kind::store(c + i * c_stride, sums[i][0]);
+            Kind::store(c + i * c_stride + 16, sums[i][1]);
+        }
     }
+}
+
+template <class Kind, bool ADDS>
+inline void product_of_vectors(typename Kind::Sum* c, int64_t c_stride, const char* left, int64_t a_bytes,
+                               const uint32_t* b, int64_t b_stride, int64_t words, int64_t rows) {
+    if (rows > 8)
+        product_of_rows<Kind, 12, ADDS>(c, c_stride, left, a_bytes, b, b_stride, words);
+    else if (rows > 4)
+        product_of_rows<Kind, 8, ADDS>(c, c_stride, left, a_bytes, b, b_stride, words);
+    else
+        product_of_rows<Kind, 4, ADDS>(c, c_stride, left, a_bytes, b, b_stride, words);
 }
 
 // `c` [rows, 32] = `a` [rows, words] `b` [words][32]. Strides of `a` count bytes, others elements. What stands behind
@@ -148,13 +170,20 @@ template <class Kind>
 inline void word_product(typename Kind::Sum* c, int64_t c_stride, const void* a, int64_t a_bytes, const uint32_t* b,
                          int64_t b_stride, int64_t words, int64_t rows) {
     const char* left = (const char*)a;
-    if (rows > 8)
-        product_of_rows<Kind, 12>(c, c_stride, left, a_bytes, b, b_stride, words);
-    else if (rows > 4)
-        product_of_rows<Kind, 8>(c, c_stride, left, a_bytes, b, b_stride, words);
-    else
-        product_of_rows<Kind, 4>(c, c_stride, left, a_bytes, b, b_stride, words);
+#if TILES_BY_AMX
+    if constexpr (Kind::BY_TILES) {
+        product_of_tiles<Kind>(c, c_stride, left, a_bytes, b, b_stride, words, rows);
+        return;
+    }
+#endif
+    const int64_t first = words < Kind::SUMMED ? words : Kind::SUMMED;
+    product_of_vectors<Kind, false>(c, c_stride, left, a_bytes, b, b_stride, first, rows);
+    if constexpr (Kind::SUMMED < INT64_MAX)
+        for (int64_t done = first; done < words; done += Kind::SUMMED) {
+            const int64_t count = words - done < Kind::SUMMED ? words - done : Kind::SUMMED;
+            product_of_vectors<Kind, true>(c, c_stride, left + done * 4, a_bytes, b + done * b_stride, b_stride, count,
+                                           rows);
+        }
 }
 
-#endif
 #endif
