@@ -6,10 +6,12 @@ from typing import Any
 from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.data import Examples, Loaded, TaskData, examples_of, loaded, task_data
-from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
 from bertsmith.recipes.finetuning.start_model import Source, known_order, open_source, task_model_config
 from bertsmith.recipes.finetuning.task import Better, Task
 from bertsmith.recipes.finetuning.tasks import TASKS
+
+_LABELLED_ROWS = ("classify", "multilabel")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class Given:
     def batches(self, config: FinetuneConfig) -> Loaded:
         """The rows as batches, in an order that the seed decides."""
         return loaded(self.examples, config, num_rows=len(self.data.train.items))
+
+    def default_epochs(self, num_tokens: int) -> float:
+        """Passes over the training rows, of so many tokens, where no length is given."""
+        # A word's label comes as often as there are words, and needs no passes of its own.
+        labels = self.data.labels if self.task.name in _LABELLED_ROWS else ()
+        return default_epochs(len(self.data.train.items), num_tokens, len(labels))
 
 
 def _metrics(config: FinetuneConfig, task: Task, data: TaskData) -> dict[str, Better]:

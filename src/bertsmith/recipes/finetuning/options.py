@@ -17,7 +17,7 @@ _OPTIMIZER = {"beta2": 0.999}
 _SCHEDULE = {"warmup_share": 0.1}
 _LOOP = {"validate_every_share": 0.2, "keep_checkpoints": 1}
 
-_ROWS_SEEN, _TOKENS_SEEN = 30_000, 4_000_000
+_ROWS_SEEN, _ROWS_SEEN_A_LABEL, _TOKENS_SEEN = 30_000, 1_000, 4_000_000
 _FEW_ROWS = 2_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 3.0, 20.0
 _WIDTH_OF_BASE = 768
@@ -142,16 +142,18 @@ def default_batch_size(num_rows: int, task: TaskName = "classify") -> int:
     return 16 if num_rows < _FEW_ROWS else 32
 
 
-def default_epochs(num_rows: int, num_tokens: int) -> float:
-    """Passes over the training rows where no length is given: three, and more over few rows.
+def default_epochs(num_rows: int, num_tokens: int, num_labels: int = 0) -> float:
+    """Passes over the training rows where no length is given: three, and more over few rows or for many labels.
 
-    Small data needs many passes to be learned steadily (Mosbach et al. 2021): 30,000 rows are seen in all, in 20 passes
-    at most. Long rows hold more to learn from, and their passes cost more: what goes beyond three passes ends at four
-    million tokens.
+    Small data needs many passes to be learned steadily (Mosbach et al. 2021): 30,000 rows are seen in all, or 1,000 for
+    each label, in 20 passes at most. Long rows hold more to learn from, and their passes cost more: what goes beyond
+    three passes ends at four million tokens.
 
     Args:
         num_rows: rows to train on.
         num_tokens: tokens of all their sequences.
+        num_labels: labels that a row is to be told by; 0 where there are none.
     """
-    most = min(_ROWS_SEEN / num_rows, _TOKENS_SEEN / num_tokens, _MOST_EPOCHS)
+    seen = max(_ROWS_SEEN, _ROWS_SEEN_A_LABEL * num_labels)
+    most = min(seen / num_rows, _TOKENS_SEEN / num_tokens, _MOST_EPOCHS)
     return max(most, _FEWEST_EPOCHS)

@@ -18,7 +18,7 @@ from bertsmith.objectives.report import Objective
 from bertsmith.recipes.finetuning.begin import first_state, loop_config_of, new_state
 from bertsmith.recipes.finetuning.data import Loaded, TaskData
 from bertsmith.recipes.finetuning.given import Given
-from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
+from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.several import run_seeds
 from bertsmith.recipes.finetuning.validation import Validation, badness, closing_validations, keep_best
 from bertsmith.recipes.results import Run
@@ -196,7 +196,7 @@ class _Begin:
         train = self.batches.train
         return step_budget(
             self.config.length,
-            default_epochs=default_epochs(len(self.given.data.train.items), train.num_tokens),
+            default_epochs=self.given.default_epochs(train.num_tokens),
             batches_per_epoch=train.batches_per_epoch,
             measure=(state.model, self.objective, train.micro_batches, self.device),
             validation_share=self.batches.validation.num_tokens * train.batches_per_epoch / train.num_tokens,

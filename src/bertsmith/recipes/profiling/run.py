@@ -19,7 +19,7 @@ from bertsmith.objectives.report import Objective
 from bertsmith.planning.floor import work_of_step
 from bertsmith.recipes.finetuning import begin as finetuning
 from bertsmith.recipes.finetuning.given import Given
-from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
+from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.pretraining import begin as pretraining
 from bertsmith.recipes.pretraining.checks import refuse_early
 from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, with_settings
@@ -129,7 +129,7 @@ def profile_finetuning(
         config=loop_config,
         total_steps=steps_without_clock(
             config.length,
-            default_epochs=default_epochs(len(given.data.train.items), batches.train.num_tokens),
+            default_epochs=given.default_epochs(batches.train.num_tokens),
             batches_per_epoch=batches.train.batches_per_epoch,
         ),
         device=device,

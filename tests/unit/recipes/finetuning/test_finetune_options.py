@@ -53,6 +53,11 @@ def test_few_rows_are_seen_more_often(rows: int, epochs: float, batch_size: int)
     assert (default_epochs(rows, num_tokens=30 * rows), default_batch_size(rows)) == (epochs, batch_size)
 
 
+@pytest.mark.parametrize(("labels", "epochs"), [(2, 3), (30, 3), (77, 7.7), (1_000, 20)])
+def test_many_labels_are_seen_more_often(labels: int, epochs: float) -> None:
+    assert default_epochs(10_000, 150_000, labels) == epochs
+
+
 @pytest.mark.parametrize(("tokens", "epochs"), [(100_000, 20), (500_000, 8), (5_000_000, 3)])
 def test_long_rows_are_seen_less_often(tokens: int, epochs: float) -> None:
     assert default_epochs(700, tokens) == epochs
