@@ -29,9 +29,7 @@ TrainingText = Annotated[
 RunFolder = Annotated[Path, typer.Option(help="Folder of the run. The same command again goes on there.")]
 Epochs = Annotated[
     float | None,
-    typer.Option(
-        help="Passes over the text or the rows. If no length is given: 3; for few rows or many labels up to 20."
-    ),
+    typer.Option(help="Passes over the text or the rows. If not given: 3, and for few rows or many labels up to 20."),
 ]
 Steps = Annotated[int | None, typer.Option(help="Steps of a training.")]
 Minutes = Annotated[float | None, typer.Option(help="Time for all of it, preparation included.")]
