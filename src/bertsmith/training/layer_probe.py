@@ -8,10 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bertsmith.model.recurrent import LayerMix
+from bertsmith.training.moment_optimizers import AdamW
 
 _STEPS = 300
 _LEARNING_RATE = 1e-2
 _WEIGHT_DECAY = 1e-3
+_BETAS = (0.9, 0.999)
+_EPS = 1e-8
 
 
 class LayerProbe(nn.Module):
@@ -63,7 +66,8 @@ def probe_layers(
     """
     features, labels = train
     probe = LayerProbe(features, num_labels)
-    optimizer = torch.optim.AdamW(probe.parameters(), lr=_LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
+    group = {"params": list(probe.parameters()), "lr": _LEARNING_RATE, "weight_decay": _WEIGHT_DECAY}
+    optimizer = AdamW([group], betas=_BETAS, eps=_EPS)
     for _ in range(_STEPS):
         optimizer.zero_grad()
         functional.cross_entropy(probe(features), labels).backward()

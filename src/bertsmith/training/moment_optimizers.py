@@ -24,7 +24,6 @@ class _MomentOptimizer(UncompiledOptimizer, ABC):
 
     def __init__(self, groups: list[dict[str, Any]], *, betas: tuple[float, float], eps: float) -> None:
         super().__init__(groups, {"betas": betas, "eps": eps})
-        self._divisor: Tensor | None = None
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -48,9 +47,16 @@ class _MomentOptimizer(UncompiledOptimizer, ABC):
         return [torch.full((), math.inf, device=weights[0].device)] * len(weights)
 
     def _adam(
-        self, targets: list[Tensor], weights: list[Tensor], group: dict[str, Any], *, rate: float, weight_decay: float
+        self,
+        targets: list[Tensor],
+        weights: list[Tensor],
+        group: dict[str, Any],
+        *,
+        rate: float,
+        weight_decay: float,
+        divisor: Tensor | None = None,
     ) -> None:
-        """Bring the means of `weights` up to date and move `targets` by what they say."""
+        """Bring the means of `weights` up to date and move `targets` by what they say; gradients count divided."""
         beta1, beta2 = group["betas"]
         adamw(
             targets,
@@ -67,8 +73,8 @@ class _MomentOptimizer(UncompiledOptimizer, ABC):
             weight_decay=weight_decay,
             eps=group["eps"],
             maximize=False,
-            grad_scale=self._divisor,
-            found_inf=None if self._divisor is None else torch.zeros_like(self._divisor),
+            grad_scale=divisor,
+            found_inf=None if divisor is None else torch.zeros_like(divisor),
         )
 
     def _directions(self, weights: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
@@ -96,6 +102,10 @@ class AdamW(_CorrectedOptimizer):
     Source: Loshchilov and Hutter 2019, algorithm 2.
     """
 
+    def __init__(self, groups: list[dict[str, Any]], *, betas: tuple[float, float], eps: float) -> None:
+        super().__init__(groups, betas=betas, eps=eps)
+        self._divisor: Tensor | None = None
+
     def step_with_share(self, share: float) -> None:
         """Take a step by gradients that are a share of those that are there.
 
@@ -109,7 +119,8 @@ class AdamW(_CorrectedOptimizer):
             self._divisor = None
 
     def _update(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        self._adam(weights, weights, group, rate=group["lr"], weight_decay=group["weight_decay"])
+        decay = group["weight_decay"]
+        self._adam(weights, weights, group, rate=group["lr"], weight_decay=decay, divisor=self._divisor)
 
 
 class PublishedAdam(_MomentOptimizer):
