@@ -4,10 +4,10 @@
         [--validation C.tsv] [--seeds 5] [--text COLUMN --label COLUMN --encoding E] [--arms ours peer …]
 
 The arms. `ours`: the defaults here. `fresh`: the same from random weights, which shows what pre-training brings.
-`ours_last` and `peer_same`: the same settings on both sides, and the model of the last step, which for ours is the last
-checkpoint of `ours`. `peer`: the Trainer's own defaults. Every arm sees the same training rows, and is scored by
-`evaluate` on the test rows, which opens the Trainer's folders as they are. What docs/experiments/quality/NAME.json has
-already is not run again, so that a comparison that was stopped goes on, on another machine too.
+`peer`: transformers' Trainer with its own defaults. `ours_same`: those defaults here, and the model of the last step as
+there. Every arm sees the same training rows, and is scored by `evaluate` on the test rows, which opens the Trainer's
+folders as they are. What docs/experiments/quality/NAME.json has already is not run again, so that a comparison that was
+stopped goes on, on another machine too.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 
 import bertsmith
 from benchmarks.measuring import machine
-from benchmarks.quality.peer import PeerSettings, train_peer
+from benchmarks.quality.peer import PeerSettings, train_peer, trainer_defaults
 from benchmarks.quality.results import ARMS, RESULTS, Runs, summary
 from benchmarks.quality.rows import training_rows
 from bertsmith.examples.table_config import TableConfig
@@ -47,46 +47,29 @@ def main() -> None:
 
 def _trained(args: argparse.Namespace, arm: str, seed: int) -> Path:
     """The model folder of an arm, trained now where it is not there."""
-    ours = _ours(args, seed, fresh=arm == "fresh")
-    if arm in ("ours", "fresh"):
-        return ours / "model"
-    if arm == "ours_last":
-        return max((ours / "checkpoints").glob("step-*"))
-    folder = args.work / f"{arm}-{seed}"
-    _peer(args, folder, ours, seed, same=arm == "peer_same")
+    if arm != "peer":
+        return _ours(args, arm, seed) / "model"
+    folder = args.work / f"peer-{seed}"
+    _peer(args, folder, _ours(args, "ours_same", seed), seed)
     return folder
 
 
-def _ours(args: argparse.Namespace, seed: int, *, fresh: bool) -> Path:
+def _ours(args: argparse.Namespace, arm: str, seed: int) -> Path:
     """The run here; one that is finished is not run again."""
-    settings = {f"data.{key}": value for key, value in _columns(args).items()} | {"fresh_weights": fresh}
-    out = args.work / f"{'fresh' if fresh else 'ours'}-{seed}"
+    settings = {f"data.{key}": value for key, value in _columns(args).items()}
+    settings |= {"ours": {}, "fresh": {"fresh_weights": True}, "ours_same": trainer_defaults()}[arm]
+    out = args.work / f"{arm}-{seed}"
     return bertsmith.finetune(
         args.task, args.train, model=args.model, out=out, validation=args.validation, seed=seed, settings=settings
     ).folder
 
 
-def _peer(args: argparse.Namespace, folder: Path, ours: Path, seed: int, *, same: bool) -> None:
+def _peer(args: argparse.Namespace, folder: Path, ours: Path, seed: int) -> None:
     """The Trainer on the rows that ours was trained on."""
-    run = tomllib.loads((ours / "run.toml").read_text(encoding="utf-8"))
-    record, training = run["record"], run["training"]
+    record = tomllib.loads((ours / "run.toml").read_text(encoding="utf-8"))["record"]
     values = {"task": args.task, "train": args.train, "model": args.model, "data": _columns(args)}
     rows, labels = training_rows(values | ({} if args.validation is None else {"validation": args.validation}))
-    arguments: dict[str, Any] = {}
-    if same:
-        optimizer, schedule = training["optimizer"], training["schedule"]
-        arguments = {
-            "max_steps": record["steps"],
-            "per_device_train_batch_size": record["batch_size"],
-            "learning_rate": record["learning_rate"],
-            "warmup_steps": round(schedule["warmup_share"] * record["steps"]),
-            "weight_decay": optimizer["weight_decay"],
-            "adam_beta1": optimizer["beta1"],
-            "adam_beta2": optimizer["beta2"],
-            "adam_epsilon": optimizer["eps"],
-            "max_grad_norm": optimizer["clip_norm"],
-        }
-    settings = PeerSettings(seed, record["max_length"], record["precision"] == "bf16", arguments)
+    settings = PeerSettings(seed, record["max_length"], record["precision"] == "bf16")
     train_peer(args.task, rows, labels, Path(args.model), folder, settings)
 
 
@@ -111,7 +94,7 @@ def _arguments() -> argparse.Namespace:
         parser.add_argument(f"--{name}")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=["ours", "ours_last", "peer_same", "peer"])
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=["ours", "ours_same", "peer"])
     return parser.parse_args()
 
 

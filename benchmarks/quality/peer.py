@@ -1,7 +1,7 @@
 """Fine-tuning with transformers' own Trainer, written as its users write it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,27 @@ _IGNORED = -100
 
 @dataclass(frozen=True)
 class PeerSettings:
-    """What the Trainer is told; what is not given stays at its default."""
+    """What the Trainer is told; all else stays at its default."""
 
     seed: int
     max_length: int
     bf16: bool
-    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def trainer_defaults() -> dict[str, Any]:
+    """What the Trainer does by itself, as settings of a fine-tuning here; its rate falls in a line too."""
+    return {
+        "length.epochs": TrainingArguments.num_train_epochs,
+        "training.batch_size": TrainingArguments.per_device_train_batch_size,
+        "training.optimizer.learning_rate": TrainingArguments.learning_rate,
+        "training.optimizer.weight_decay": TrainingArguments.weight_decay,
+        "training.optimizer.beta1": TrainingArguments.adam_beta1,
+        "training.optimizer.beta2": TrainingArguments.adam_beta2,
+        "training.optimizer.eps": TrainingArguments.adam_epsilon,
+        "training.optimizer.clip_norm": TrainingArguments.max_grad_norm,
+        "training.schedule.warmup_share": 0.0,
+        "training.keep": "last",
+    }
 
 
 class _Rows(Dataset[dict[str, Any]]):
@@ -76,7 +91,6 @@ def train_peer(
         report_to=[],
         save_strategy="no",
         disable_tqdm=True,
-        **settings.arguments,
     )
     trainer = Trainer(model=peer, args=arguments, train_dataset=_Rows(made), data_collator=collate)
     trainer.train()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent.parent.parent / "docs" / "experiments" / "quality"
-ARMS = ("ours", "ours_last", "peer_same", "peer", "fresh")
+ARMS = ("ours", "ours_same", "peer", "fresh")
 Runs = dict[str, dict[str, float]]
 """Score and seconds of each arm and seed, such as ``ours 0``. Seconds belong to the machine that each ran on."""
 
