@@ -55,6 +55,11 @@ def hidden_words(lines: list[str], count: int = WORDS) -> list[HiddenWord]:
 def nats_a_character(folder: Path, words: list[HiddenWord]) -> float:
     """Mean negative log-probability of the hidden words' pieces, by the number of their characters."""
     model, tokenizer, _ = open_model(folder, precision="fp32")
+    return nats_of_model(model, tokenizer, words)
+
+
+def nats_of_model(model: Model, tokenizer: Tokenizer, words: list[HiddenWord]) -> float:
+    """The same of a model that is in memory, in its own precision."""
     windows, places, truth = _masked(words, tokenizer)
     losses = _losses(model, windows, places, truth)
     return sum(losses) / sum(word.end - word.start for word in words)
@@ -63,13 +68,16 @@ def nats_a_character(folder: Path, words: list[HiddenWord]) -> float:
 def _masked(
     words: list[HiddenWord], tokenizer: Tokenizer
 ) -> tuple[list[TokenWindow], list[np.ndarray], list[np.ndarray]]:
+    mask_id = tokenizer.mask_id
+    if mask_id is None:
+        raise SystemExit("A tokenizer with a mask token is needed, and this one has none.")
     windows: list[TokenWindow] = []
     places: list[np.ndarray] = []
     truth: list[np.ndarray] = []
     for word, encoding in zip(words, tokenizer.encode_batch([word.text for word in words]), strict=True):
         starts, ends = encoding.offsets[:, 0], encoding.offsets[:, 1]
         inside = (starts < word.end) & (ends > word.start) & (encoding.sequence_ids == 0)
-        token_ids = np.where(inside, tokenizer.mask_id, encoding.token_ids)
+        token_ids = np.where(inside, mask_id, encoding.token_ids)
         windows.append(TokenWindow(token_ids, encoding.segment_ids))
         places.append(np.flatnonzero(inside))
         truth.append(encoding.token_ids[inside])
