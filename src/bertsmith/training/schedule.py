@@ -31,13 +31,16 @@ def rate_share(config: ScheduleConfig, step: int, total_steps: int) -> float:
 
 
 def validate_every(share: float, total_steps: int) -> int:
-    """Steps from one validation to the next.
+    """Steps from one validation to the next: so many that there are no more of them than the shares of a run, its end
+    included.
 
     Args:
         share: of the run, after which there is one.
         total_steps: steps of the whole run.
     """
-    return max(1, round(share * total_steps))
+    # Rounded up, or the last of them would come a step or two before the one at the end. A tenth of 30 is 3, not a
+    # little more.
+    return max(1, math.ceil(share * total_steps - 1e-6))
 
 
 _REVIEWS = (0.03, 0.1, 0.25, 0.5, 0.75, 0.9)

@@ -112,6 +112,18 @@ def _played(budget: StepBudget, *, step_seconds: float, validation_seconds: floa
     return elapsed_seconds + budget.closing_validations * validation_seconds
 
 
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.3, 0.2, 0.1, 0.05])
+def test_no_run_validates_more_often_than_it_has_shares(share: float) -> None:
+    for total in range(1, 400):
+        every = validate_every(share, total)
+        assert len({*range(every, total + 1, every), total}) <= math.ceil(1 / share)
+
+
+@pytest.mark.parametrize(("share", "total", "every"), [(0.1, 30, 3), (0.2, 942, 189), (0.1, 4, 1), (1.0, 7, 7)])
+def test_steps_between_validations(share: float, total: int, every: int) -> None:
+    assert validate_every(share, total) == every
+
+
 @pytest.mark.parametrize("guess", [0.0, 8.0, 12.0])
 @pytest.mark.parametrize("closing", [0, 1, 2])
 def test_slow_validations_fit_the_time_whatever_was_guessed(guess: float, closing: int) -> None:
