@@ -16,7 +16,9 @@ _CONTINUED_RATES = {"learning_rate": 1e-4, "muon_learning_rate": 2e-3}
 """A tenth of what suits fresh weights, at which a trained encoder forgets what it knows."""
 _START_OF_OTHERS = "bert-toy"
 """Of a run with another objective than masks alone, where no model is named."""
-_FRESH_RATES = {"matrices": "muon", "learning_rate": 5e-3, "muon_learning_rate": 0.03}
+_FRESH_OPTIMIZER = {"matrices": "muon", "muon_learning_rate": 0.03}
+_FRESH_RATE, _WIDTH_OF_RATE = 5e-3, 128
+"""Of all else than the matrices, and the width up to which it suits; beyond, it falls as the width grows."""
 _FRESH_MASK_RATE = 0.3
 _FRESH_BATCH_TOKENS = 4096
 """What fresh weights learn most from in few tokens; docs/lab-notes.md has what lost."""
@@ -27,8 +29,8 @@ def with_start_defaults(config: PretrainConfig) -> PretrainConfig:
 
     The algorithm of a tokenizer that is trained follows the family. Fresh weights of a transformer are trained by the
     recipe that gives most in few tokens: Muon for the matrices inside the layers, small batches, and 30 % masked. Who
-    says which optimizer it is has a recipe already, and so has who says anything about masks. The learning rates,
-    Muon's among them, are lower where a trained model goes on.
+    says which optimizer it is has a recipe already, and so has who says anything about masks. AdamW's rate is lower for
+    a wide model, Muon's is not; both are lower where a trained model goes on.
     """
     changes: dict[str, object] = {}
     if "start" not in config.model.model_fields_set and config.objective != "mlm":
@@ -62,10 +64,15 @@ def _fresh_recipe(config: PretrainConfig) -> dict[str, Any]:
     optimizer = config.training.optimizer
     if not optimizer.model_fields_set & {"kind", "matrices"}:
         given = optimizer.model_dump(exclude_unset=True)
-        training["optimizer"] = OptimizerConfig.parse(_FRESH_RATES | given, where="the optimizer's settings")
+        rates = _FRESH_OPTIMIZER | {"learning_rate": _fresh_rate(known_encoder(config.model).hidden_size)}
+        training["optimizer"] = OptimizerConfig.parse(rates | given, where="the optimizer's settings")
     if "batch_tokens" not in config.training.model_fields_set:
         training["batch_tokens"] = max(_FRESH_BATCH_TOKENS, 2 * config.max_length)
     changes: dict[str, Any] = {"training": config.training.model_copy(update=training)} if training else {}
     if config.objective != "causal" and not config.masking.model_fields_set:
         changes["masking"] = MaskingConfig(mask_rate=_FRESH_MASK_RATE)
     return changes
+
+
+def _fresh_rate(hidden_size: int) -> float:
+    return _FRESH_RATE * min(1.0, _WIDTH_OF_RATE / hidden_size)

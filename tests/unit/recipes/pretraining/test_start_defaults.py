@@ -21,6 +21,19 @@ def test_fresh_weights_are_trained_by_the_recipe_of_few_tokens(tmp_path: Path) -
     assert (config.model.start, config.masking.mask_rate, config.training.batch_tokens) == ("modern-toy", 0.3, 4096)
 
 
+@pytest.mark.parametrize(
+    ("model", "rate"),
+    [
+        ({"hidden_size": 64, "num_attention_heads": 2}, 5e-3),
+        ({"hidden_size": 256, "num_attention_heads": 4}, 2.5e-3),
+        ({"start": "bert-base"}, 5e-3 / 6),
+    ],
+)
+def test_a_wide_model_has_a_lower_rate(tmp_path: Path, model: dict[str, Any], rate: float) -> None:
+    optimizer = filled(tmp_path, model=model).training.optimizer
+    assert (optimizer.learning_rate, optimizer.muon_learning_rate) == (pytest.approx(rate), 0.03)
+
+
 @pytest.mark.parametrize("setting", [{"kind": "lamb"}, {"kind": "adamw", "beta2": 0.999}, {"matrices": "same"}])
 def test_who_names_the_optimizer_has_a_recipe(tmp_path: Path, setting: dict[str, Any]) -> None:
     optimizer = filled(tmp_path, training={"optimizer": setting}).training.optimizer
