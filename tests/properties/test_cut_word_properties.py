@@ -1,5 +1,6 @@
 """Words that are cut once count as the words of the whole text do, whatever the text."""
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -16,6 +17,7 @@ _SWITCHES: list[dict[str, Any]] = [
     {"lowercase": True, "strip_accents": True},
     {"strip_vowel_marks": True, "strip_tatweel": True, "compatibility": True},
 ]
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -32,7 +34,7 @@ def config(request: pytest.FixtureRequest, switches: dict[str, Any]) -> Tokenize
 @_EXAMPLES
 @given(texts=HARD_TEXTS)
 def test_cut_words_count_as_those_of_the_whole_text(config: TokenizerConfig, texts: list[str]) -> None:
-    texts = [text.replace("\ud800", "") for text in texts]
+    texts = [_SURROGATE.sub("", text) for text in texts]  # Readers let none of them through.
     normalize = build_normalizer(config).normalize_str
     cut = build_pre_tokenizer(config.algorithm).pre_tokenize_str
     expected = Counter(part for text in texts for part, _ in cut(normalize(text)))
