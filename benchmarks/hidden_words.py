@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from bertsmith.batches.sequence_format import SequenceFormat
 from bertsmith.engine.evaluation import evaluating
 from bertsmith.foundation.random_streams import random_stream
 from bertsmith.inference.running import TokenWindow, token_budget_batches
@@ -68,9 +69,7 @@ def nats_of_model(model: Model, tokenizer: Tokenizer, words: list[HiddenWord]) -
 def _masked(
     words: list[HiddenWord], tokenizer: Tokenizer
 ) -> tuple[list[TokenWindow], list[np.ndarray], list[np.ndarray]]:
-    mask_id = tokenizer.mask_id
-    if mask_id is None:
-        raise SystemExit("A tokenizer with a mask token is needed, and this one has none.")
+    mask_id = SequenceFormat.of(tokenizer).mask_id
     windows: list[TokenWindow] = []
     places: list[np.ndarray] = []
     truth: list[np.ndarray] = []

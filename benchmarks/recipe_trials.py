@@ -15,9 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from benchmarks.fewer_tokens import sizes_of
 from benchmarks.hidden_words import HiddenWord, hidden_words, nats_of_model
 from benchmarks.measuring import write_part
@@ -28,7 +25,7 @@ from bertsmith.engine.device import Device, choose_device
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.engine.memory import keep_freed_memory
 from bertsmith.model.heads import Model
-from bertsmith.objectives.masked_language_model import TERM, MaskedLanguageModel
+from bertsmith.objectives.masked_language_model import TERM, MaskedLanguageModel, masked_tokens_report
 from bertsmith.objectives.report import LossReport
 from bertsmith.recipes.pretraining.begin import data_of_run, first_state
 from bertsmith.recipes.pretraining.options import PretrainConfig
@@ -53,7 +50,7 @@ class Trial:
     squared_normalizer: float = 0.0
     """Weight of the square of the logits' logarithmic sum, the z-loss (Chowdhery et al. 2022, section 5)."""
     averaging: float = 0.0
-    """What a running mean of the weights keeps of itself at a step."""
+    """What a running mean of the weights keeps of itself at a step; of 0, it is the weights as they are."""
     falls: bool = True
     """Whether the rate falls to 0."""
 
@@ -75,12 +72,10 @@ class _WithNormalizer(MaskedLanguageModel):
     weight: float = 0.0
 
     def report(self, model: Model, batch: Batch, *, with_hits: bool) -> LossReport:
-        found = super().report(model, batch, with_hits=with_hits)
-        head = model.masked_language_model
-        if head is None or with_hits:
-            return found
-        asked = batch.target_positions[batch.target_ids >= 0]
-        normalizers = head(model.head_input(batch.packed)[asked]).float().logsumexp(-1)
+        hidden, head = model.head_input(batch.packed), model.masked_language_model
+        found = masked_tokens_report(model, hidden, batch, with_hits=with_hits)
+        assert head is not None
+        normalizers = head(hidden[batch.target_positions[batch.target_ids >= 0]]).float().logsumexp(-1)
         total = found.totals[TERM] + self.weight * normalizers.square().sum()
         return LossReport({TERM: total}, found.counts, found.hits)
 
@@ -110,7 +105,8 @@ def train(
 ) -> TrainState:
     """A model after so many tokens."""
     state = first_state(config, corpus, tokenizer, device, print)
-    mean = [weight.detach().clone() for weight in state.model.parameters()]
+    weights = [weight.detach() for weight in state.model.parameters()]
+    mean = [weight.clone() for weight in weights]
     objective = _WithNormalizer(trial.squared_normalizer) if trial.squared_normalizer else MaskedLanguageModel()
     for end, length, batch_tokens in _stages(config, trial):
         training = config.training.model_copy(update={"batch_tokens": batch_tokens})
@@ -129,19 +125,11 @@ def train(
                 clip_norm=training.optimizer.clip_norm,
                 seed=training.seed,
             )
-            if trial.averaging:
-                _move(mean, list(state.model.parameters()), 1 - trial.averaging)
-    if trial.averaging:
-        with torch.no_grad():
-            for weight, average in zip(state.model.parameters(), mean, strict=True):
-                weight.copy_(average)
-    return state
-
-
-@torch.no_grad()
-def _move(mean: list[Tensor], weights: list[Tensor], share: float) -> None:
+            for average, weight in zip(mean, weights, strict=True):
+                average.lerp_(weight, 1 - trial.averaging)
     for average, weight in zip(mean, weights, strict=True):
-        average.lerp_(weight, share)
+        weight.copy_(average)
+    return state
 
 
 def score(

@@ -102,9 +102,7 @@ class AdamW(_CorrectedOptimizer):
     Source: Loshchilov and Hutter 2019, algorithm 2.
     """
 
-    def __init__(self, groups: list[dict[str, Any]], *, betas: tuple[float, float], eps: float) -> None:
-        super().__init__(groups, betas=betas, eps=eps)
-        self._divisor: Tensor | None = None
+    _divisor: Tensor | None = None
 
     def step_with_share(self, share: float) -> None:
         """Take a step by gradients that are a share of those that are there.
