@@ -1,7 +1,7 @@
 """How a model is trained."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -34,9 +34,16 @@ class OptimizerConfig(Config):
     matrices: Literal["same", "muon"] = "same"
     """Who updates the matrices inside the encoder's layers: the same as all else, or Muon (Jordan et al. 2024)."""
     muon_learning_rate: Positive = 0.02
-    """Of the matrices that Muon updates; given with matrices muon only."""
+    """Of the matrices that Muon updates. Who gives it alone asks for Muon."""
     clip_norm: Positive = 1.0
     """Largest norm of all gradients together; longer ones are scaled to it. inf: they stay as they are."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_rate_asks_for_muon(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "muon_learning_rate" in values:
+            return {"matrices": "muon"} | values
+        return values
 
     @model_validator(mode="after")
     def _kinds_fit(self) -> "OptimizerConfig":
@@ -46,7 +53,7 @@ class OptimizerConfig(Config):
                 "as a published model was, without Muon"
             )
         if self.matrices != "muon" and self.muon_learning_rate != type(self).model_fields["muon_learning_rate"].default:
-            raise ValueError("muon_learning_rate must be given with matrices muon only")
+            raise ValueError("muon_learning_rate must not be given with matrices same, which leaves no matrix to Muon")
         return self
 
 

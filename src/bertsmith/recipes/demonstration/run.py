@@ -90,7 +90,7 @@ def demo_settings(text: Path, minutes: float) -> dict[str, object]:
             "masking.mask_rate=0.45",
             "training.batch_tokens=2048",
             "training.optimizer.learning_rate=3e-3",
-            "training.optimizer.matrices=muon",
+            "training.optimizer.muon_learning_rate=0.02",
             "training.validation_tokens=30_000",
         ],
     )

@@ -29,7 +29,7 @@ def with_start_defaults(config: PretrainConfig) -> PretrainConfig:
 
     The algorithm of a tokenizer that is trained follows the family. Fresh weights of a transformer are trained by the
     recipe that gives most in few tokens: Muon for the matrices inside the layers, small batches, and 30 % masked. Who
-    says which optimizer it is has a recipe already, and so has who says anything about masks. AdamW's rate is lower for
+    names another optimizer has a recipe already, and so has who says anything about masks. AdamW's rate is lower for
     a wide model, Muon's is not; both are lower where a trained model goes on.
     """
     changes: dict[str, object] = {}
@@ -62,7 +62,10 @@ def _fresh_recipe(config: PretrainConfig) -> dict[str, Any]:
         return {}
     training: dict[str, Any] = {}
     optimizer = config.training.optimizer
-    if not optimizer.model_fields_set & {"kind", "matrices"}:
+    names_another = "kind" in optimizer.model_fields_set or (
+        "matrices" in optimizer.model_fields_set and optimizer.matrices != "muon"
+    )
+    if not names_another:
         given = optimizer.model_dump(exclude_unset=True)
         rates = _FRESH_OPTIMIZER | {"learning_rate": _fresh_rate(known_encoder(config.model).hidden_size)}
         training["optimizer"] = OptimizerConfig.parse(rates | given, where="the optimizer's settings")

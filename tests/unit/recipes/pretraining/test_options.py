@@ -123,8 +123,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one_there(key: str, near: st
         ),
         ({"training": {"schedule": {"decay_share": 0.1}}}, "decay_share must be given with shape stable_then_decay"),
         (
-            {"training": {"optimizer": {"muon_learning_rate": 0.1}}},
-            "muon_learning_rate must be given with matrices muon",
+            {"training": {"optimizer": {"muon_learning_rate": 0.1, "matrices": "same"}}},
+            "muon_learning_rate must not be given with matrices same",
         ),
         ({"objective": "nsp"}, "objective"),
         ({"max_length": 7}, "max_length"),

@@ -45,6 +45,12 @@ def test_another_rate_leaves_the_recipe_as_it_is(tmp_path: Path) -> None:
     assert (optimizer.matrices, optimizer.learning_rate, optimizer.muon_learning_rate) == ("muon", 5e-4, 0.03)
 
 
+@pytest.mark.parametrize(("setting", "rate"), [({"muon_learning_rate": 0.05}, 0.05), ({"matrices": "muon"}, 0.03)])
+def test_who_asks_for_muon_has_the_recipe(tmp_path: Path, setting: dict[str, Any], rate: float) -> None:
+    optimizer = filled(tmp_path, training={"optimizer": setting}).training.optimizer
+    assert (optimizer.matrices, optimizer.learning_rate, optimizer.muon_learning_rate) == ("muon", 5e-3, rate)
+
+
 def test_what_is_given_stays(tmp_path: Path) -> None:
     config = filled(
         tmp_path, masking={"unit": "whole_word"}, training={"batch_tokens": 8192}, model={"start": "bert-toy"}
