@@ -56,7 +56,8 @@ def predict(task: "TaskName", use: Use, items: Sequence[Any], given: "Given | No
     from bertsmith.recipes.prediction.rows import predict_rows
 
     if use.output is not None:
-        refuse_unwritable(use.output, task)
+        source = Path("/dev/stdin" if use.source == "-" else str(use.source))
+        refuse_unwritable(use.output, task, source=source)
     found, first = None, []
     if use.source is not None and use.precision == "int8":
         # The model is judged by the first rows, before it predicts any.

@@ -39,21 +39,41 @@ def disk_room(where: Path) -> Iterator[None]:
         ) from error
 
 
+def place_of_file(path: Path) -> Path | None:
+    """Where a file of this name is written: a link stays, and what it leads to is replaced.
+
+    Returns:
+        the place; None where no file can be renamed into it: a folder, a device, a pipe or a circle of links.
+    """
+    place = Path(os.path.realpath(path))
+    is_something_else = path.exists() and not path.is_file()
+    of_system = any(_is_of_system(way) for way in (Path(os.path.abspath(path)), place))
+    return None if is_something_else or of_system or place.is_symlink() else place
+
+
+def _is_of_system(path: Path) -> bool:
+    """Whether a path names what the system runs by, such as /dev/stdout, which may well lead to a file."""
+    return path.is_relative_to("/proc") or (path.is_relative_to("/dev") and not path.is_relative_to("/dev/shm"))
+
+
 def write_file(path: Path, content: str | bytes) -> None:
     """Write a whole file, or leave what was there.
 
     Raises:
-        InputError: if the disk is full.
+        InputError: if the disk is full, or there is something other than a file.
     """
     data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f"{_TEMPORARY}{uuid.uuid4().hex[:8]}-{path.name}")
+    place = place_of_file(path)
+    if place is None:
+        raise InputError("A file can replace only a file", f"{path}, which is none", "Choose another place.")
+    temporary = place.with_name(f"{_TEMPORARY}{uuid.uuid4().hex[:8]}-{place.name}")
     try:
         with disk_room(path.parent):
             with open(temporary, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            os.replace(temporary, place)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -110,6 +130,15 @@ def remove_leftovers(parent: Path, name: str = "*") -> None:
     }
     for leftover in leftovers:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
+
+def sealed_folder_of(path: Path) -> Path | None:
+    """The sealed folder that a file is part of by that folder's manifest, however deep; None where there is none."""
+    for folder in path.parents:
+        with contextlib.suppress(InputError, OSError):
+            if path.relative_to(folder).as_posix() in read_manifest(folder)["files"]:
+                return folder
+    return None
 
 
 def file_sums(folder: Path) -> dict[str, dict[str, Any]]:

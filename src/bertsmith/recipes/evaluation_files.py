@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,13 @@ def refuse_unfit_folder(folder: Path) -> None:
                 f"{folder}, which holds {name}",
                 "Choose a new folder, for example one inside it.",
             )
+    theirs = [name for name in (EVALUATION, REPORT, ERRORS, *FILES) if os.path.lexists(folder / name)]
+    if theirs and not _is_of_evaluation(folder / EVALUATION):
+        raise InputError(
+            "--out replaces the files of an earlier evaluation alone",
+            f"{folder}, which holds {theirs[0]}, and no evaluation wrote that",
+            "Choose another folder.",
+        )
 
 
 def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], object]) -> None:
@@ -55,6 +64,15 @@ def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], ob
     notes = tuple(found.get("notes", ()))
     write_file(folder / REPORT, evaluation_report(name, str(report.source), found, picture=picture, notes=notes))
     write_file(folder / ERRORS, _errors(found.get("worst_errors", [])))
+
+
+def _is_of_evaluation(path: Path) -> bool:
+    """Whether a file is what `write_evaluation` writes of all that was found."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"folder", "source"} <= found.keys()
 
 
 def _picture(folder: Path, found: dict[str, Any], notify: Callable[[str], object]) -> str | None:

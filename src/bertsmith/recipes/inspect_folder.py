@@ -178,6 +178,8 @@ def _tokenizer_info(path: Path) -> dict[str, Any]:
 def _run_info(path: Path) -> dict[str, Any]:
     log = read_log(path / "log.jsonl")
     steps = [entry["step"] for entry in log if entry["kind"] == "train"]
+    # A run that was stopped stands where its last checkpoint does, between two lines of its log.
+    steps += [step for folder in (path / "checkpoints").glob("step-*") if (step := _checkpoint_step(folder))]
     validations = [entry for entry in log if entry["kind"] == "validation"]
     if (path / "comparison.json").is_file():
         return {"kind": "comparison", "finished": True, "page": str(path / "comparison.md")}
@@ -185,7 +187,15 @@ def _run_info(path: Path) -> dict[str, Any]:
     return {
         "kind": "run",
         "finished": finished,
-        "steps": steps[-1] if steps else 0,
+        "steps": max(steps, default=0),
         "last_validation": validations[-1] if validations else None,
         "model": _model_info(path / "model") if finished else None,
     }
+
+
+def _checkpoint_step(folder: Path) -> int:
+    """Steps of a checkpoint; 0 of one that is being removed, and of anything else."""
+    try:
+        return read_manifest(folder).get("step", 0)
+    except (InputError, OSError):
+        return 0

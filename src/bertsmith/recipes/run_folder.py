@@ -17,6 +17,11 @@ from bertsmith.recipes.results import Run
 from bertsmith.recipes.settings import read_settings
 
 _RUN = "run.toml"
+_OWN = (
+    *(_RUN, "log.jsonl", "report.html", "evaluation.json", "tokenizer", "corpus", "checkpoints", "model"),
+    *(f"comparison.{suffix}" for suffix in ("json", "md", "png", "svg")),
+)
+"""What runs and comparisons write into their folder."""
 _FREE = ("runtime",)
 """Settings that a resume may change."""
 _KINDS = {"objective": "a pre-training", "train": "a fine-tuning", "bert_objective": "a comparison"}
@@ -139,14 +144,15 @@ class RunFolder:
 
         So the command can be mended and given again. A run that has a checkpoint stays.
         """
-        is_new, stood = not (self.path / _RUN).is_file(), self.path.is_dir()
+        is_new, stood = not holds_run(self.path), self.path.is_dir()
         try:
             yield
         except InputError:
             if is_new and not any(self.path.rglob("checkpoints/step-*")):
-                shutil.rmtree(self.path, ignore_errors=True)
-                if stood:
-                    self.path.mkdir()
+                with contextlib.suppress(OSError):
+                    _empty(self.path)
+                    if not stood:
+                        self.path.rmdir()
             raise
 
     def _refuse_another_run(self) -> None:
@@ -177,11 +183,16 @@ def holds_run(path: Path) -> bool:
     return (path / _RUN).is_file()
 
 
+def is_file_of_run(path: Path) -> bool:
+    """Whether a run's folder holds a file, or will hold it, as the run's own."""
+    return path.name in _OWN and holds_run(path.parent)
+
+
 def remove_earlier(path: Path, config: RunConfig, inputs: Iterable[str | Path | None]) -> None:
     """Remove the run that a folder holds, so that another of its kind can begin there.
 
     Args:
-        path: the folder.
+        path: the folder, which stays: whoever has locked it holds it still.
         config: what is to run.
         inputs: what that is made from: files and folders by their names, None and names of nothing among them.
 
@@ -196,7 +207,16 @@ def remove_earlier(path: Path, config: RunConfig, inputs: Iterable[str | Path | 
             f"--out {path}, which holds {', '.join(needed)}",
             "Choose another folder.",
         )
-    shutil.rmtree(path)
+    _empty(path)
+
+
+def _empty(folder: Path) -> None:
+    # The settings go last: what an interruption leaves is still known as a run.
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name == _RUN):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _refuse_another_kind(rule: str, path: Path, config: RunConfig) -> None:

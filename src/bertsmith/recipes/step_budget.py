@@ -14,6 +14,8 @@ from bertsmith.training.schedule import StepBudget
 
 _FINISHING_SECONDS = 2.0
 """Time that writing the model and the report takes, on top of the validations."""
+MORE_MINUTES = "Give more minutes, or leave --minutes out for a length that fits the data."
+"""What to do where a time is too short for any recipe."""
 
 
 def refuse_too_short(length: LengthConfig, *, started_at: float) -> None:
@@ -27,7 +29,7 @@ def refuse_too_short(length: LengthConfig, *, started_at: float) -> None:
         InputError: if the time leaves none to train.
     """
     if length.minutes is not None:
-        _seconds_left(length.minutes, started_at, least=_FINISHING_SECONDS)
+        _seconds_left(length.minutes, started_at, least=_FINISHING_SECONDS, advice=MORE_MINUTES)
 
 
 def steps_without_clock(length: LengthConfig, *, default_epochs: float, batches_per_epoch: int) -> int:
@@ -52,6 +54,7 @@ def step_budget(
     closing_validations: int = 0,
     validate: Callable[[], object] | None = None,
     started_at: float,
+    advice: str = MORE_MINUTES,
 ) -> StepBudget:
     """Decide the number of steps.
 
@@ -65,6 +68,7 @@ def step_budget(
         closing_validations: validations that follow the one after the last step.
         validate: a validation, to measure its time where the guess lets it fit; None: the guess will do.
         started_at: when the run began, on the monotonic clock.
+        advice: what to do where the time is too short.
 
     Raises:
         InputError: if the time leaves none to train.
@@ -78,10 +82,10 @@ def step_budget(
     validation_seconds = step_seconds / 3 * validation_share
     least = step_seconds + _FINISHING_SECONDS
     ends = 1 + closing_validations
-    seconds = _seconds_left(length.minutes, started_at, least=least + ends * validation_seconds)
+    seconds = _seconds_left(length.minutes, started_at, least=least + ends * validation_seconds, advice=advice)
     if validate is not None:
         validation_seconds = _seconds_of(validate)
-        seconds = _seconds_left(length.minutes, started_at, least=least + ends * validation_seconds)
+        seconds = _seconds_left(length.minutes, started_at, least=least + ends * validation_seconds, advice=advice)
     reserved = _FINISHING_SECONDS
     budget = StepBudget(1, seconds, reserved, validate_every_share, closing_validations, validation_seconds)
     budget.begin(step_seconds)
@@ -94,7 +98,7 @@ def _seconds_of(action: Callable[[], object]) -> float:
     return time.monotonic() - began_at
 
 
-def _seconds_left(minutes: float, started_at: float, *, least: float) -> float:
+def _seconds_left(minutes: float, started_at: float, *, least: float, advice: str) -> float:
     """What is left of a time; refused if that is less than one step and the end of a run take."""
     left = 60 * minutes - (time.monotonic() - started_at)
     if left < least:
@@ -102,6 +106,6 @@ def _seconds_left(minutes: float, started_at: float, *, least: float) -> float:
             "--minutes must leave time to train",
             f"{minutes:g} minutes, of which {max(left, 0):.0f} s are left after preparing the data, where one step and "
             f"what ends a run take {least:.0f} s",
-            "Give more minutes, or for pre-training prepare the corpus beforehand with bertsmith prepare.",
+            advice,
         )
     return left

@@ -16,8 +16,10 @@ from bertsmith.foundation.files import (
     disk_room,
     folder_faults,
     new_folder,
+    place_of_file,
     read_manifest,
     remove_leftovers,
+    sealed_folder_of,
     sha256,
     write_file,
     write_json,
@@ -230,3 +232,50 @@ def test_a_sum_is_the_sha_256_of_the_whole_file(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"a" * 1_000_000 + b"\0" * 1_000_000)
     (tmp_path / "other").write_bytes(b"a" * 1_000_000 + b"\0" * 999_999 + b"\1")
     assert sha256(tmp_path / "big") != sha256(tmp_path / "other")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows gives links to administrators alone")
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "old.txt").write_text("old")
+    for name in ("old.txt", "new.txt"):
+        link = tmp_path / name
+        link.symlink_to(Path("there") / name)
+        write_file(link, "written")
+        assert link.is_symlink()
+        assert (tmp_path / "there" / name).read_text() == "written"
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["new.txt", "old.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither such devices nor such pipes")
+def test_only_a_file_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "folder").mkdir()
+    before = {path.name: path.lstat().st_ino for path in tmp_path.iterdir()}
+    for name in before:
+        assert place_of_file(tmp_path / name) is None
+        with pytest.raises(InputError, match=f"A file can replace only a file.*{name}, which is none"):
+            write_file(tmp_path / name, "new")
+    assert {path.name: path.lstat().st_ino for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such places")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/new.csv", "/proc/self/fd/1", "/dev/../dev/fd/1"])
+def test_what_the_system_runs_by_is_no_place_for_a_file_even_where_it_leads_to_one(name: str, tmp_path: Path) -> None:
+    assert place_of_file(Path(name)) is None
+    (tmp_path / "alias").symlink_to("/dev/new.csv")
+    assert place_of_file(tmp_path / "alias") is None
+    assert place_of_file(Path("/dev/shm/new.csv")) == Path(os.path.realpath("/dev/shm/new.csv"))
+
+
+def test_a_file_is_part_of_the_folder_whose_manifest_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    with new_folder(folder, seal={}) as temporary:
+        (temporary / "train").mkdir()
+        (temporary / "train" / "tokens.bin").write_text("ids")
+    write_json(tmp_path / MANIFEST, {"name": "of another program"})
+    assert sealed_folder_of(folder / "train" / "tokens.bin") == folder
+    assert sealed_folder_of(folder / "train" / "new.csv") is None
+    assert sealed_folder_of(tmp_path / "new.csv") is None

@@ -87,3 +87,24 @@ def test_no_run_or_model_is_written_over(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
     with pytest.raises(InputError, match="--out must be a folder"):
         refuse_unfit_folder(tmp_path / name)
+
+
+@pytest.mark.parametrize("evaluation", [None, "{}", "[]", "half", '{"folder": "a run"}'])
+@pytest.mark.parametrize("name", ["errors.tsv", "report.html", "evaluation.json", "confusion.png", "confusion.svg"])
+def test_files_that_no_evaluation_wrote_are_not_replaced(tmp_path: Path, name: str, evaluation: str | None) -> None:
+    if evaluation is not None:
+        (tmp_path / "evaluation.json").write_text(evaluation)
+    (tmp_path / name).write_text("years of work")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match="replaces the files of an earlier evaluation alone"):
+        _write(tmp_path, **METRICS)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_earlier_evaluation_is_replaced_and_other_files_beside_it_stay(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("kept")
+    _write(tmp_path, loss=2.5)
+    _write(tmp_path, **METRICS)
+    _write(tmp_path, **METRICS | {"accuracy": 0.7})
+    assert json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["accuracy"] == 0.7
+    assert (tmp_path / "notes.txt").read_text() == "kept"

@@ -1,15 +1,21 @@
 """The folder of a run."""
 
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.folder_lock import locked_folder
 from bertsmith.recipes.comparison.options import CompareConfig
+from bertsmith.recipes.comparison.run import compare_run
 from bertsmith.recipes.finetuning.options import FinetuneConfig
+from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.pretraining.options import PretrainConfig
-from bertsmith.recipes.run_folder import RunConfig, RunFolder, remove_earlier
+from bertsmith.recipes.pretraining.run import pretrain_run
+from bertsmith.recipes.run_folder import RunConfig, RunFolder, is_file_of_run, remove_earlier
 
 KINDS: dict[str, RunConfig] = {
     "a pre-training": PretrainConfig(sources=("text",)),
@@ -85,8 +91,10 @@ def test_only_a_run_of_the_same_kind_is_removed(held: str, wanted: str, tmp_path
     path = tmp_path / "run"
     RunFolder(path, KINDS[held]).write({"steps": 3})
     if held == wanted:
+        inode = path.stat().st_ino
         remove_earlier(path, KINDS[wanted], ())
-        assert not path.exists()
+        # The folder stays, so that whoever holds it does so still.
+        assert (list(path.iterdir()), path.stat().st_ino) == ([], inode)
         return
     before = (path / "run.toml").read_bytes()
     with pytest.raises(InputError, match=f"which holds {held}, for {wanted}"):
@@ -148,5 +156,72 @@ def test_what_stands_beside_a_run_is_no_part_of_it(tmp_path: Path, monkeypatch: 
     # A folder around the run is not lost with it, and a preset's name is no file here.
     remove_earlier(path, _config(), [tmp_path / "run-text", tmp_path, "bert-toy", "model/../../run-text", None])
     monkeypatch.chdir(tmp_path)
-    assert not path.exists()
+    assert list(path.iterdir()) == []
     assert (tmp_path / "run-text").is_dir()
+
+
+def test_a_removal_that_was_interrupted_can_be_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _run_with_a_model(tmp_path)
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            remove_earlier(path, _config(), ())
+    remove_earlier(path, _config(), ())
+    assert list(path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows gives links to administrators alone")
+def test_what_a_link_in_a_run_leads_to_is_not_removed_with_it(tmp_path: Path) -> None:
+    path = _run_with_a_model(tmp_path)
+    (tmp_path / "large-disk").mkdir()
+    (path / "checkpoints").symlink_to(tmp_path / "large-disk")
+    (tmp_path / "alias").symlink_to(path)
+    remove_earlier(tmp_path / "alias", _config(), ())
+    assert list(path.iterdir()) == []
+    assert (tmp_path / "large-disk").is_dir()
+
+
+@pytest.mark.parametrize("stood", [False, True])
+def test_a_refusal_leaves_a_folder_as_it_was(tmp_path: Path, stood: bool) -> None:
+    path = tmp_path / "run"
+    if stood:
+        path.mkdir()
+    run = RunFolder(path, _config())
+
+    def begin() -> None:
+        with run.absent_if_refused():
+            run.write({})
+            raise InputError("a rule", "something", "Do otherwise.")
+
+    with pytest.raises(InputError, match="a rule"):
+        begin()
+    assert path.is_dir() is stood
+    assert not stood or list(path.iterdir()) == []
+
+
+def test_the_files_of_a_run_are_known_by_their_names(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run", _config())
+    places = (run.log, run.report, run.evaluation, run.tokenizer, run.corpus, run.checkpoints, run.model)
+    assert not any(map(is_file_of_run, places))
+    run.write({})
+    assert all(map(is_file_of_run, (run.path / "run.toml", *places)))
+    assert not is_file_of_run(run.path / "predictions.csv")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_in_which_another_process_works_is_refused_before_anything_else(
+    kind: str, restart: bool, tmp_path: Path
+) -> None:
+    config: Any = KINDS[kind]  # Of which nothing is there that it names.
+    run: Any = {"a pre-training": pretrain_run, "a fine-tuning": finetune_run, "a comparison": compare_run}[kind]
+    RunFolder(tmp_path, config).write({})
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    with locked_folder(tmp_path), pytest.raises(InputError, match="One process at a time"):
+        run(config, tmp_path, restart=restart)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "run.toml"]

@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     return clock
 
 
-def _budget(clock: _Clock, *, minutes: float, validation_seconds: float, closing: int = 1) -> StepBudget:
+def _budget(clock: _Clock, *, minutes: float, validation_seconds: float, closing: int = 1, **more: str) -> StepBudget:
     return step_budget(
         LengthConfig(minutes=minutes),
         default_epochs=3.0,
@@ -47,6 +47,7 @@ def _budget(clock: _Clock, *, minutes: float, validation_seconds: float, closing
         closing_validations=closing,
         validate=lambda: clock.pass_by(validation_seconds),
         started_at=clock.now,
+        **more,
     )
 
 
@@ -72,3 +73,13 @@ def test_a_time_of_which_nothing_is_left_is_refused_before_anything_is_measured(
     clock.pass_by(5.0)
     with pytest.raises(InputError, match="--minutes must leave time to train"):
         refuse_too_short(LengthConfig(minutes=0.1), started_at=started_at)
+
+
+def test_what_to_do_where_a_time_is_too_short_fits_the_recipe(clock: _Clock) -> None:
+    with pytest.raises(InputError, match="Give more minutes, or leave --minutes out") as caught:
+        refuse_too_short(LengthConfig(minutes=0.001), started_at=clock.now)
+    assert "prepare" not in caught.value.do
+    with pytest.raises(InputError, match="Give more minutes, or leave --minutes out"):
+        _budget(clock, minutes=0.01, validation_seconds=0.0)
+    with pytest.raises(InputError, match=r"Prepare it\."):
+        _budget(clock, minutes=0.01, validation_seconds=0.0, advice="Prepare it.")

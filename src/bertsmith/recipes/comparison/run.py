@@ -15,6 +15,7 @@ from bertsmith.engine.device import choose_device
 from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import write_file, write_json
+from bertsmith.foundation.folder_lock import locked_folder
 from bertsmith.pictures.comparison import FORMATS, ComparedModel, can_draw, draw_comparison
 from bertsmith.recipes.comparison import measures
 from bertsmith.recipes.comparison.options import CompareConfig
@@ -72,13 +73,24 @@ def compare_run(
         notify: is told in a line what is being done.
 
     Raises:
-        InputError: if something given cannot be used; mostly before any work begins.
+        InputError: if something given cannot be used, or another process works in `out`; mostly before any work begins.
         Stopped: if a stop was asked for. The same call goes on.
     """
     started_at = time.monotonic()
+    with locked_folder(Path(out)):
+        return _locked_run(config, Path(out), restart, started_at, observers, notify)
+
+
+def _locked_run(
+    config: CompareConfig,
+    folder: Path,
+    restart: bool,
+    started_at: float,
+    observers: Sequence[Observer],
+    notify: Notify,
+) -> Comparison:
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
-    folder = Path(out)
     if restart and holds_run(folder):
         _refuse_early(config)
         remove_earlier(folder, config, (*config.sources, config.tokenizer_folder, config.model, config.task.labels))

@@ -14,6 +14,7 @@ from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder, write_file, write_json
+from bertsmith.foundation.folder_lock import locked_folder
 from bertsmith.objectives.report import Objective
 from bertsmith.recipes.finetuning.begin import first_state, loop_config_of, new_state
 from bertsmith.recipes.finetuning.data import Loaded, TaskData
@@ -58,11 +59,22 @@ def finetune_run(
         started_at: when the run began, on the monotonic clock, for one whose length is a time; now where not given.
 
     Raises:
-        InputError: if something given cannot be used; mostly before any work begins.
+        InputError: if something given cannot be used, or another process works in `out`; mostly before any work begins.
         Stopped: if a stop was asked for. The same call goes on.
     """
     started_at = time.monotonic() if started_at is None else started_at
-    folder = Path(out)
+    with locked_folder(Path(out)):
+        return _locked_run(config, Path(out), restart, started_at, observers, notify)
+
+
+def _locked_run(
+    config: FinetuneConfig,
+    folder: Path,
+    restart: bool,
+    started_at: float,
+    observers: Sequence[Observer],
+    notify: Notify,
+) -> Run:
     begins_anew = restart and holds_run(folder)
     if not begins_anew:
         run = RunFolder(folder, config)
@@ -81,7 +93,8 @@ def finetune_run(
 
     def run_one(one: FinetuneConfig, place: Path) -> Run:
         # What was read is read for all of them, so each bears its share of the time.
-        return _one_run(one, place, given, time.monotonic() - share, observers, notify)
+        with locked_folder(place):
+            return _one_run(one, place, given, time.monotonic() - share, observers, notify)
 
     with run.absent_if_refused():
         return run_seeds(config, run, given.data.facts, run_one, notify)

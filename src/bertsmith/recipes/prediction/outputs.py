@@ -10,11 +10,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from bertsmith.folders.model_folder import CONFIG
 from bertsmith.foundation.errors import InputError
-from bertsmith.foundation.files import disk_room
+from bertsmith.foundation.files import MANIFEST, disk_room, place_of_file, sealed_folder_of
 from bertsmith.inference.embed import Embedding
 from bertsmith.inference.predictor import Prediction
 from bertsmith.recipes.prediction.rows import RowResult
+from bertsmith.recipes.run_folder import is_file_of_run
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _VECTORS = ".npy"
@@ -32,8 +34,9 @@ _TABLES: dict[str, tuple[str, ...]] = {
 Write = Callable[[RowResult], None]
 
 
-def refuse_unwritable(path: Path, task: str) -> None:
-    """Raise an `InputError` where results could not be written to a place, which is left as it is."""
+def refuse_unwritable(path: Path, task: str, *, source: Path | None = None) -> None:
+    """Raise an `InputError` where results could not be written to a place, which is left as it is, or would take the
+    place of what must stay: of their source, or of a part of a model, a corpus or a run."""
     if path.suffix.lower() == _VECTORS and task != "embed":
         raise InputError(
             f"--output must be .csv, .tsv or JSON lines for {task}",
@@ -45,9 +48,14 @@ def refuse_unwritable(path: Path, task: str) -> None:
             raise InputError(
                 "--output must lie in a folder that exists", path, "Make the folder, or choose another place."
             )
-        if path.exists() and not path.is_file():
-            raise InputError("--output must be a file", f"{path}, which is none", "Choose another place.")
-        temporary = _temporary(path)
+        place = _place(path)
+        if source is not None and _is_part_of(source, place):
+            raise InputError(
+                "--output must not replace what is read", f"{path}, which is the --input", "Choose another place."
+            )
+        for way in (Path(os.path.abspath(path)), place):
+            _refuse_part_of_folder(way)
+        temporary = _temporary(place)
         try:
             temporary.touch()
         finally:
@@ -70,16 +78,46 @@ def write_results(results: Iterable[RowResult], path: Path, task: str) -> Iterat
         InputError: if the file cannot be written; as far as that can be told, before the first result is asked for.
     """
     refuse_unwritable(path, task)
-    temporary = _temporary(path)
+    place = _place(path)
+    temporary = _temporary(place)
     try:
         with _writing(path):
             with _writer(temporary, path.suffix.lower(), task) as write:
                 for result in results:
                     write(result)
                     yield result
-            os.replace(temporary, path)
+            os.replace(temporary, place)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _place(path: Path) -> Path:
+    place = place_of_file(path)
+    if place is None:
+        raise InputError(
+            "--output must be a file",
+            f"{path}, which is no ordinary file",
+            "Choose another place, or leave --output out and redirect standard output.",
+        )
+    return place
+
+
+def _is_part_of(source: Path, place: Path) -> bool:
+    """Whether a file is the source of rows, by whatever name, or lies in the folder that is."""
+    if not (os.path.exists(place) and os.path.exists(source)):
+        return False
+    return place.samefile(source) or place.is_relative_to(source.resolve())
+
+
+def _refuse_part_of_folder(path: Path) -> None:
+    """Raise an `InputError` for a file that belongs to a model, a checkpoint, a corpus or a run."""
+    holders = [name for name in (MANIFEST, CONFIG) if (path.parent / name).exists()]
+    if holders or sealed_folder_of(path) is not None or is_file_of_run(path):
+        raise InputError(
+            "--output must not be part of a model, a checkpoint, a corpus or a run",
+            f"{path}{f', beside {holders[0]}' if holders else ''}",
+            "Choose another place.",
+        )
 
 
 def _temporary(path: Path) -> Path:

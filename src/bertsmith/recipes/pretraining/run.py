@@ -16,6 +16,7 @@ from bertsmith.engine.device import Device, choose_device, notes_on_kernels
 from bertsmith.engine.evaluation import evaluate
 from bertsmith.folders.model_folder import CARD, write_model
 from bertsmith.foundation.files import new_folder, write_file
+from bertsmith.foundation.folder_lock import locked_folder
 from bertsmith.inference.fill import FillPredictor
 from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.recipes.pretraining.begin import (
@@ -36,7 +37,8 @@ from bertsmith.recipes.pretraining.start_encoder import refuse_unknown_start
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, record_of, remove_earlier
 from bertsmith.recipes.run_record import versions
-from bertsmith.recipes.step_budget import step_budget
+from bertsmith.recipes.step_budget import MORE_MINUTES, step_budget
+from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.reports.model_card import model_card
 from bertsmith.reports.run_report import run_report
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -47,6 +49,7 @@ from bertsmith.training.step import TrainState
 from bertsmith.training.stopping import stop_requests
 
 Notify = Callable[[str], None]
+_PREPARE_BEFOREHAND = "Give more minutes, or prepare the corpus beforehand with bertsmith prepare."
 
 
 def pretrain_run(
@@ -69,12 +72,23 @@ def pretrain_run(
         started_at: when the run began, on the monotonic clock, for one whose length is a time; now where not given.
 
     Raises:
-        InputError: if something given cannot be used; mostly before any work begins.
+        InputError: if something given cannot be used, or another process works in `out`; mostly before any work begins.
         Stopped: if a stop was asked for. The same call goes on.
     """
     started_at = time.monotonic() if started_at is None else started_at
     refuse_unknown_start(config.model)
-    folder = Path(out)
+    with locked_folder(Path(out)):
+        return _locked_run(config, Path(out), restart, started_at, observers, notify)
+
+
+def _locked_run(
+    config: PretrainConfig,
+    folder: Path,
+    restart: bool,
+    started_at: float,
+    observers: Sequence[Observer],
+    notify: Notify,
+) -> Run:
     if restart and holds_run(folder):
         refuse_early(with_start_defaults(config))  # A slip of the pen must not cost the earlier run.
         remove_earlier(folder, config, (*config.sources, config.tokenizer_folder, config.model.start))
@@ -192,6 +206,7 @@ def _assemble(
             validation_share=validation_tokens / config.training.batch_tokens,
             validate_every_share=config.training.validate_every_share,
             started_at=started_at,
+            advice=MORE_MINUTES if is_corpus(config.sources[0]) else _PREPARE_BEFOREHAND,
         )
         books = Bookkeeping(budget)
     objective = OBJECTIVES[config.objective]

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertsmith.cli.predicting import Use, predict
 from bertsmith.foundation.errors import InputError
+from bertsmith.foundation.files import new_folder
 from bertsmith.recipes.prediction.items import file_input
 from bertsmith.recipes.prediction.outputs import refuse_unwritable, write_results
 from bertsmith.recipes.prediction.rows import RowResult, predict_rows
 from made_predictors import TASKS, as_rows, made_items, made_predictor
-from made_tasks import write_rows
+from made_tasks import made_encoder, write_rows
 
 
 def _results(path: Path, task: str = "classify") -> Any:
@@ -163,3 +165,81 @@ def test_what_the_system_refuses_at_the_end_is_told(
     with pytest.raises(InputError, match=r"can be written.*Permission denied"):
         list(write_results(_results(source), tmp_path / "out.jsonl", "classify"))
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+NO_LINKS = pytest.mark.skipif(os.name == "nt", reason="Windows gives links to administrators alone")
+
+
+@NO_LINKS
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, source: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "out.csv"
+    link.symlink_to(tmp_path / "there" / "target.csv")
+    for _ in ("new", "there already"):
+        assert len(list(write_results(_results(source), link, "classify"))) == 3
+        assert link.is_symlink()
+        assert "three, and more" in (tmp_path / "there" / "target.csv").read_text()
+        assert [path.name for path in (tmp_path / "there").iterdir()] == ["target.csv"]
+
+
+@NO_LINKS
+def test_no_device_or_pipe_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "link.csv").symlink_to("/dev/null")
+    for path in (Path("/dev/stdout"), Path("/dev/null"), tmp_path / "pipe.csv", tmp_path / "link.csv"):
+        with pytest.raises(InputError, match=r"--output must be a file\..*redirect standard output"):
+            refuse_unwritable(path, "classify")
+        with pytest.raises(InputError, match=r"--output must be a file\."):
+            next(write_results([], path, "classify"))
+
+
+@NO_LINKS
+def test_the_source_is_not_replaced_whatever_it_is_called(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link.txt").symlink_to(source)
+    os.link(source, tmp_path / "hard.txt")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for output in (source, Path("a.txt"), Path("below/../a.txt"), tmp_path / "link.txt", tmp_path / "hard.txt"):
+        for given in (source, tmp_path / "link.txt"):
+            with pytest.raises(InputError, match="--output must not replace what is read"):
+                refuse_unwritable(output, "classify", source=given)
+    refuse_unwritable(tmp_path / "b.txt", "classify", source=source)
+    refuse_unwritable(source, "classify", source=tmp_path / "elsewhere.txt")
+    # Of a data set that is a folder, no file is replaced.
+    (tmp_path / "below" / "data.arrow").write_text("rows")
+    with pytest.raises(InputError, match="--output must not replace what is read"):
+        refuse_unwritable(tmp_path / "below" / "data.arrow", "classify", source=tmp_path / "below")
+
+
+def test_a_command_refuses_its_input_as_output_before_it_opens_the_model(tmp_path: Path, source: Path) -> None:
+    use = Use(tmp_path / "no-model", str(source), source, {}, "auto", "auto", "auto", as_json=False)
+    with pytest.raises(InputError, match="--output must not replace what is read"):
+        predict("classify", use, [])
+    assert source.read_text() == "one\n\nthree, and more\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["model/config.json", "model/new.csv", "sealed/new.csv", "sealed/train/tokens.bin", "run/log.jsonl"]
+)
+def test_no_part_of_a_model_a_corpus_or_a_run_is_replaced(tmp_path: Path, name: str) -> None:
+    made_encoder(tmp_path / "model")
+    with new_folder(tmp_path / "sealed", seal={}) as folder:
+        (folder / "train").mkdir()
+        (folder / "train" / "tokens.bin").write_text("ids")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.toml").write_text("")
+    with pytest.raises(InputError, match="--output must not be part of a model"):
+        refuse_unwritable(tmp_path / name, "classify")
+    refuse_unwritable(tmp_path / "run" / "new.csv", "classify")
+
+
+@NO_LINKS
+def test_a_model_of_links_as_the_hub_keeps_it_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "0123").write_text("{}")
+    (tmp_path / "snapshot").mkdir()
+    (tmp_path / "snapshot" / "config.json").symlink_to("../blobs/0123")
+    with pytest.raises(InputError, match="--output must not be part of a model"):
+        refuse_unwritable(tmp_path / "snapshot" / "config.json", "classify")

@@ -148,7 +148,7 @@ def test_both_rates_are_a_tenth_where_a_trained_model_goes_on(tmp_path: Path) ->
         assert with_start_defaults(_config(**found.written)).written == found.written
         return found.training.optimizer.learning_rate, found.training.optimizer.muon_learning_rate
 
-    assert rates("bert-toy", matrices="muon") == (1e-3, 0.02)
+    assert rates("bert-toy", kind="adamw", matrices="muon") == (1e-3, 0.02)
     assert rates(folder, matrices="muon") == (1e-4, 2e-3)
     assert rates(folder, matrices="muon", muon_learning_rate=0.03) == (1e-4, 0.03)
     assert rates(folder, matrices="muon", learning_rate=5e-4) == (5e-4, 2e-3)
