@@ -35,9 +35,11 @@ def trainer_defaults() -> dict[str, Any]:
         "training.optimizer.beta1": TrainingArguments.adam_beta1,
         "training.optimizer.beta2": TrainingArguments.adam_beta2,
         "training.optimizer.eps": TrainingArguments.adam_epsilon,
+        "training.optimizer.layer_decay": 1.0,
         "training.optimizer.clip_norm": TrainingArguments.max_grad_norm,
         "training.schedule.warmup_share": 0.0,
         "training.keep": "last",
+        "training.average_share": 0.0,
     }
 
 

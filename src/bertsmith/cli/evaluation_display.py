@@ -5,6 +5,7 @@ from typing import Any
 import typer
 
 from bertsmith.cli.prediction_display import isolated, shortened
+from bertsmith.text.shown import on_one_line
 
 _MOST_ERRORS = 5
 _MOST_CLASSES = 20
@@ -24,11 +25,11 @@ def _show_classes(per_class: dict[str, dict[str, Any]], counted: str) -> None:
     shown = [name for name in per_class if name in shown]
     left_out = len(per_class) - len(shown)
     typer.echo("\neach class" + (f", the {len(shown)} lowest of {len(per_class)}" if left_out else ""))
-    width = max(len(name) for name in shown)
+    width = max(len(on_one_line(name)) for name in shown)
     for name in shown:
-        found = per_class[name]
+        found, told = per_class[name], on_one_line(name)
         typer.echo(
-            f"  {isolated(name)}{' ' * (width - len(name))}  precision {found['precision']:6.1%}  "
+            f"  {isolated(told)}{' ' * (width - len(told))}  precision {found['precision']:6.1%}  "
             f"recall {found['recall']:6.1%}  F1 {found['f1']:6.1%}  {found['rows']:,} {counted}"
         )
 
@@ -37,9 +38,9 @@ def _show_errors(errors: list[dict[str, Any]]) -> None:
     """The worst errors, a line or two each."""
     typer.echo("\nworst errors")
     for error in errors[:_MOST_ERRORS]:
-        label, predicted = (isolated(shortened(str(error[name]))) for name in ("label", "predicted"))
+        label, predicted = (isolated(shortened(on_one_line(str(error[name])))) for name in ("label", "predicted"))
         score = f" ({error['score']:.0%})" if "score" in error else ""
-        typer.echo(f"  {error['place']}: {label} taken for {predicted}{score}")
+        typer.echo(f"  {on_one_line(error['place'])}: {label} taken for {predicted}{score}")
         for name in ("text", "pair"):
             if name in error:
                 typer.echo(f"      {isolated(shortened(error[name]))}")

@@ -33,6 +33,7 @@ _TRIES = {
     "choose": '"{text}" --choice "One." --choice "Another."',
 }
 """What the command of a task takes, where it is more than a text."""
+_OF_PAIRS_TOO = ("classify", "multilabel", "regress")
 
 
 def register(app: typer.Typer) -> None:
@@ -138,13 +139,16 @@ def _show_run(run: "Run", task: str, *, as_json: bool) -> None:
     if not as_json:
         show_details(run.evaluation)
         note(f"\nreport: {run.folder / 'report.html'}")
-        tried = _TRIES.get(task, '"{text}"').format(text=_example(run.evaluation))
-        note(f"try it: bertsmith {task} {run.model_folder} {tried}")
+        note(f"try it: bertsmith {task} {run.model_folder} {_tried(task, run.evaluation)}")
 
 
-def _example(evaluation: dict[str, Any]) -> str:
-    errors = evaluation.get("worst_errors")
-    text = errors[0]["text"] if errors else ""
+def _tried(task: str, evaluation: dict[str, Any]) -> str:
+    error = next(iter(evaluation.get("worst_errors", [])), {})
+    pair = f' --pair "{_example(error["pair"])}"' if task in _OF_PAIRS_TOO and "pair" in error else ""
+    return _TRIES.get(task, '"{text}"').format(text=_example(error.get("text", ""))) + pair
+
+
+def _example(text: str) -> str:
     # What a shell reads otherwise than it stands is no example.
     fit = text and len(text) <= _LONGEST_EXAMPLE and not any(sign in text for sign in '"`$\\!\n')
     return text if fit else "Some text of yours."

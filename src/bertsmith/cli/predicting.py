@@ -87,6 +87,7 @@ def predict(task: "TaskName", use: Use, items: Sequence[Any], given: "Given | No
                 typer.echo(line)
         return
     found = found or _input(task, use, given or Given())
+    found.refuse_unless_pairs_are(getattr(predictor, "pairs", None))
     parts = chain([first] if first else [], found.parts)
     results: Iterable[RowResult] = predict_rows(predictor, parts, ahead=found.can_wait)
     if use.output is not None:

@@ -7,6 +7,8 @@ from math import hypot
 from operator import mul
 from typing import Any
 
+from bertsmith.text.shown import on_one_line
+
 _LONGEST_TEXT, _LONGEST_MARKED = 100, 2_000
 _MOST_NUMBERS = 6
 _MOST_COMPARED = 10
@@ -29,7 +31,9 @@ def prediction_lines(task: str, values: Values, *, top_k: int = 1) -> list[str]:
 
 
 def isolated(text: str) -> str:
-    """A text that can stand in a line with others: where it has letters that run from right to left, it is isolated."""
+    """A text that can stand in a line with others: control characters are escaped, and where it has letters that run
+    from right to left, it is isolated."""
+    text = on_one_line(text)
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return f"{_ISOLATE}{text}{_END_ISOLATE}"
     return text

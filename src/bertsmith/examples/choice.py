@@ -12,7 +12,7 @@ from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windo
 from bertsmith.foundation.errors import InputError
 from bertsmith.tokenization.tokenizer import Tokenizer
 
-_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_WHOLE_NUMBER = re.compile(r"([+-]?\d+)(\.0*)?")
 _ENCODED_AT_ONCE = 256
 _FEWEST_ROWS_TO_JUDGE = 10
 
@@ -49,6 +49,8 @@ def labels_are_texts(table: ChoiceTable) -> bool | None:
         return all_texts or any(_number(row.label) is None for row in written)
     if not all_texts:
         return False
+    if any("." in row.label for row in written):
+        return True  # A place may have been written as 1.0, but so is the choice itself.
     unlike = next((row for row in written if _with_text(row) != [_number(row.label)]), None)
     if unlike is None:
         return None
@@ -129,8 +131,8 @@ def _number(label: object) -> int | None:
             return label
         case float() if label.is_integer():
             return int(label)
-        case str() if _WHOLE_NUMBER.fullmatch(label.strip()):
-            return int(label)
+        case str() if found := _WHOLE_NUMBER.fullmatch(label.strip()):
+            return int(found[1])
         case _:
             return None
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.examples.table_config import OptionNames, TableConfig
-from bertsmith.examples.task_columns import SAMPLE_ROWS, missing_column, named_column, unknown_column
+from bertsmith.examples.task_columns import (
+    SAMPLE_ROWS,
+    column_names,
+    holds_texts_alone,
+    missing_column,
+    named_column,
+    no_columns,
+    unknown_column,
+)
 from bertsmith.examples.task_tables import cell_text, is_blank, open_rows, whole_rows
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
@@ -183,7 +191,7 @@ def find_choice_columns(
     Raises:
         InputError: if one that was named is missing, or one that is needed cannot be told.
     """
-    names = _names(path, sample)
+    names = column_names(path, sample)
     given = [(options.text, config.text), (options.pair, config.pair)]
     if labels:
         given.append((options.label, config.label))
@@ -192,6 +200,8 @@ def find_choice_columns(
             raise missing_column(path, option, name, names)
     rest = [name for name in names if name not in [named for _, named in given]]
     choices = _choice_columns(rest)
+    if not choices and holds_texts_alone(path):
+        raise no_columns(path, "The choices must stand in columns")
     if not choices:
         raise InputError(
             "The columns of the choices must be known",
@@ -210,16 +220,8 @@ def find_choice_columns(
     return ChoiceColumns(text, start, choices, label)
 
 
-def _names(path: Path, sample: Sequence[TableRow]) -> list[str]:
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
-    if not names:
-        fault = next((row.fault for row in sample if row.fault is not None), None)
-        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
-    return names
-
-
 def _refuse_missing(path: Path, sample: Sequence[TableRow], columns: ChoiceColumns, options: OptionNames) -> None:
-    names = _names(path, sample)
+    names = column_names(path, sample)
     # A file whose rows have fewer choices may lack the columns of the others.
     needed = [(options.text, columns.text), (options.pair, columns.start), (options.label, columns.label)]
     for option, name in [*needed, ("The choices", columns.choices[0])]:

@@ -1,7 +1,8 @@
 """The labels of a classification: found in the data, ordered, and mapped by name."""
 
+import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ from jaxtyping import Int
 from bertsmith.examples.task_tables import TaskRow, TaskTable
 from bertsmith.foundation.errors import InputError, near_match
 from bertsmith.foundation.random_streams import random_stream
+from bertsmith.text.shown import on_one_line
 
 _MOST_SHOWN = 8
 _FEWEST_ROWS_TO_JUDGE = 10
+_WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9]\d*))\.0*", re.ASCII)
 
 
 def label_name(row: TaskRow, table: TaskTable) -> str:
@@ -39,13 +42,28 @@ def label_name(row: TaskRow, table: TaskTable) -> str:
             )
 
 
+def whole_number(name: str) -> str:
+    """A whole number without the fraction that some files write, ``1`` for ``1.0``; any other name as it is."""
+    found = _WHOLE_NUMBER.fullmatch(name)
+    return found[1] if found else name
+
+
+def whole_names(names: Collection[str]) -> set[str]:
+    """Names of labels, whole numbers without a fraction, so that they are the same out of every kind of file.
+
+    Beside a number that has one, such as ``1.1``, they stay as they are written: all may be names, as of versions.
+    """
+    values = filter(None, map(_number, names))
+    return set(map(whole_number, names)) if all(value.is_integer() for value in values) else set(names)
+
+
 def labels_of(table: TaskTable) -> tuple[str, ...]:
     """Every label of a table, ordered by name; numbers by their value.
 
     Raises:
         InputError: for one label alone, a label of the wrong type, numbers with fractions, or labels that never recur.
     """
-    names = {label_name(row, table) for row in table.rows}
+    names = whole_names({label_name(row, table) for row in table.rows})
     column = f"{table.path}, column {table.columns.label}"
     if len(names) < 2:
         raise InputError(
@@ -78,29 +96,36 @@ def label_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(values))
 
 
+def label_places(labels: Sequence[str]) -> dict[str, int]:
+    """Place of each label by its name, and of a whole number also by what it is without a fraction."""
+    places = {name: place for place, name in enumerate(labels)}
+    return {whole_number(name): place for name, place in places.items()} | places
+
+
 def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
     """Place of each row's label among `labels`, found by its name.
 
     Raises:
         InputError: for a label that is none of them; it and its row are named.
     """
-    places = {name: place for place, name in enumerate(labels)}
+    places = label_places(labels)
     ids = np.empty(len(table.rows), np.int64)
     for number, row in enumerate(table.rows):
         name = label_name(row, table)
-        if name not in places:
+        place = places[name] if name in places else places.get(whole_number(name))
+        if place is None:
             raise unknown_label(name, labels, table.path, row.place)
-        ids[number] = places[name]
+        ids[number] = place
     return ids
 
 
 def unknown_label(name: str, labels: Sequence[str], path: Path, place: str, *, word: str | None = None) -> InputError:
     """The error for a label of a row, or of a word in it, that a model does not know."""
-    shown = ", ".join(labels[:_MOST_SHOWN]) + (" …" if len(labels) > _MOST_SHOWN else "")
+    shown = on_one_line(", ".join(labels[:_MOST_SHOWN])) + (" …" if len(labels) > _MOST_SHOWN else "")
     near = near_match(name, labels)
     return InputError(
         f"Every label must be one that the model is trained on: {shown}",
-        f"“{name}”{'' if word is None else f' of “{word:.30}”'} in {path}, {place}",
+        f"“{on_one_line(name)}”{'' if word is None else f' of “{word:.30}”'} in {path}, {place}",
         f"Did you mean {near}?" if near else "Mend it, or add rows with this label to the training data.",
     )
 

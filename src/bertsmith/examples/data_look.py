@@ -1,7 +1,8 @@
 """A look at the data of a task before anything is trained: what a person should know of it."""
 
+import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -10,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from bertsmith.examples.choice_tables import ChoiceItem
+from bertsmith.examples.classification import whole_number
 from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.foundation.errors import InputError
@@ -21,6 +23,12 @@ _MOST_SHOWN = 5
 _MOST_MEASURED = 20_000
 """Rows whose length is measured: of more, as many that stand evenly apart."""
 _ENCODED_AT_ONCE = 1024
+_UNLIKE: dict[str, Callable[[str], str]] = {
+    "by Unicode normalisation": lambda name: unicodedata.normalize("NFC", name),
+    "by case": lambda name: unicodedata.normalize("NFC", name).casefold(),
+    "by spaces": lambda name: "".join(unicodedata.normalize("NFC", name).casefold().split()),
+}
+"""What names differ by that look alike, and what is equal in them then; each takes away what the ones before it do."""
 
 
 @runtime_checkable
@@ -84,7 +92,7 @@ def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
     for row in rows:
         if not isinstance(row, JudgedRow):
             return []
-        target = str(row.target).strip()
+        target = whole_number(str(row.target).strip())
         first, expected = seen.setdefault(row.key, (row.place, target))
         if target != expected:
             found.append(Contradiction(first, row.place, row.key))
@@ -143,7 +151,7 @@ def counts_note(part: str, num_rows: int, counts: Mapping[str, int]) -> str:
 
 def label_notes(counts: Mapping[str, int]) -> list[str]:
     """What stands out in the number of training rows of each label."""
-    notes: list[str] = []
+    notes = [note] if (note := alike_note(list(counts))) else []
     small = [f"{name} {count}" for name, count in counts.items() if count < _FEW_ROWS]
     if small:
         notes.append(f"labels with fewer than {_FEW_ROWS} training rows: {first_few(small)}")
@@ -154,6 +162,19 @@ def label_notes(counts: Mapping[str, int]) -> list[str]:
             "of each label, or weigh them alike with --set class_weights=balanced"
         )
     return notes
+
+
+def alike_note(names: Sequence[str]) -> str | None:
+    """A line about labels that a person would take for the same; None without any."""
+    alike: list[str] = []
+    for what, plain in _UNLIKE.items():
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(plain(name), []).append(name)
+        several = [group for group in groups.values() if len(group) > 1]
+        alike += [f"{' and '.join(f'“{name}”' for name in group)} ({what})" for group in several]
+        names = [group[0] for group in groups.values()]
+    return f"labels that look alike and are learned as different ones: {first_few(alike)}" if alike else None
 
 
 def validation_label_notes(counts: Mapping[str, int]) -> list[str]:

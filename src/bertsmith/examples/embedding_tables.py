@@ -13,6 +13,7 @@ from bertsmith.examples.task_columns import (
     LABEL_COLUMNS,
     PAIR_COLUMNS,
     SAMPLE_ROWS,
+    column_names,
     missing_column,
     named_column,
     unknown_column,
@@ -157,7 +158,7 @@ def find_embed_columns(
     options: OptionNames = OptionNames(),
 ) -> EmbedColumns:
     """The columns that were named, or else those whose names or contents tell; raises as `read_embed_table`."""
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    names = column_names(path, sample)
     named = {
         options.text: config.text,
         options.pair: config.pair,
@@ -173,9 +174,6 @@ def find_embed_columns(
     for option, name in named.items():
         if name is not None and name not in names:
             raise missing_column(path, option, name, names)
-    if not names:
-        fault = next((row.fault for row in sample if row.fault is not None), None)
-        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
     text, partner, score, negative = named.values()
     if text is None:
         text, partner = _text_columns(path, sample, names, partner, options)

@@ -9,10 +9,17 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.examples.classification import label_order, unknown_label
+from bertsmith.examples.classification import label_order, label_places, unknown_label, whole_names, whole_number
 from bertsmith.examples.label_sets import LabelCells, LabelLayout, flag_width, guess_layout, label_set
 from bertsmith.examples.table_config import OptionNames, TableConfig
-from bertsmith.examples.task_columns import LABEL_COLUMNS, SAMPLE_ROWS, Columns, find_columns, missing_column
+from bertsmith.examples.task_columns import (
+    LABEL_COLUMNS,
+    SAMPLE_ROWS,
+    Columns,
+    column_names,
+    find_columns,
+    missing_column,
+)
 from bertsmith.examples.task_tables import TaskRow, TaskTable, is_blank, open_rows, task_row, whole_rows
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.tables import TableRow, refuse_half_pair
@@ -123,7 +130,7 @@ def label_names(table: MultilabelTable) -> tuple[str, ...]:
         raise InputError(
             "Labels must recur", f"another one in each of {len(rows)} rows of {where}", "Name the right one."
         )
-    return label_order(counts)
+    return label_order(whole_names(counts))
 
 
 def label_targets(rows: Sequence[TaskRow], labels: Sequence[str], path: Path) -> Float[np.ndarray, "rows labels"]:
@@ -132,13 +139,14 @@ def label_targets(rows: Sequence[TaskRow], labels: Sequence[str], path: Path) ->
     Raises:
         InputError: for a label that is none of `labels`; it and its row are named.
     """
-    places = {name: place for place, name in enumerate(labels)}
+    places = label_places(labels)
     targets = np.zeros((len(rows), len(labels)), np.float32)
     for number, row in enumerate(rows):
         for name in row.label:
-            if name not in places:
+            place = places[name] if name in places else places.get(whole_number(name))
+            if place is None:
                 raise unknown_label(name, labels, path, row.place)
-            targets[number, places[name]] = 1.0
+            targets[number, place] = 1.0
     return targets
 
 
@@ -195,7 +203,7 @@ def _columns(
         config = config.model_copy(
             update={"text": columns.text, "pair": columns.pair, "label": ",".join(like.layout.columns)}
         )
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    names = column_names(path, sample)
     if config.label is None or config.label in names or "," not in config.label:
         found = _with_one_label_column(path, sample, config, options)
         return replace(found, label=None), (str(found.label),)

@@ -9,11 +9,17 @@ from typing import Any
 
 from bertsmith.examples.data_look import first_few, skipped_notes
 from bertsmith.examples.table_config import OptionNames, TableConfig
-from bertsmith.examples.task_columns import SAMPLE_ROWS, Columns, missing_column, named_column, unknown_column
-from bertsmith.examples.task_tables import cell_text, is_blank, whole_rows
+from bertsmith.examples.task_columns import (
+    SAMPLE_ROWS,
+    Columns,
+    column_names,
+    missing_column,
+    named_column,
+    unknown_column,
+)
+from bertsmith.examples.task_tables import cell_text, is_blank, refuse_other_files, whole_rows
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import NotUtf8
-from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, question_rows
+from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, is_question_file, question_rows
 from bertsmith.text.tables import TableRow
 
 QUESTION_COLUMNS = ("question", "query")
@@ -40,9 +46,9 @@ def read_questions(
     """Read a file of questions with their answers.
 
     A question with no answer, or marked ``is_impossible``, is one that its context does not answer. An answer that does
-    not stand at its offset as written is brought to the nearest place where it does, white space aside; where there is
-    none its place is not known, so that it is not trained on and still counts as right. Both are said, and refused
-    under `config.strict`.
+    not stand at its offset as written is brought to the nearest place where it does, white space aside, and one without
+    an offset to the first; where there is none its place is not known, so that it is not trained on and still counts as
+    right. All of it is said, and but for missing offsets refused under `config.strict`.
 
     Args:
         path: SQuAD's JSON, or a table with a row a question.
@@ -73,7 +79,7 @@ def read_questions(
         options,
     )
     placed = tuple(replace(row, answers=tuple(answer.placed(row.context) for answer in row.answers)) for row in written)
-    moved, lost = _misplaced(written, placed)
+    found, moved, lost = _misplaced(written, placed)
     faults = [
         (moved, "answers do not stand at their offset as written, and the nearest place where they do is taken"),
         (lost, "answers do not stand in their context, and are not trained on"),
@@ -81,7 +87,8 @@ def read_questions(
     ]
     if config.strict:
         _refuse(path, faults, options)
-    return QuestionTable(path, columns, placed, (*skipped_notes(blank), *_notes(placed, faults)))
+    told = [(found, "answers have no offset, and the first place where they stand is taken"), *faults]
+    return QuestionTable(path, columns, placed, (*skipped_notes(blank), *_notes(placed, told)))
 
 
 def open_questions(
@@ -122,20 +129,16 @@ def question_of(path: Path, row: TableRow, columns: Columns, *, options: OptionN
 
 
 def _rows(path: Path, config: TableConfig, options: OptionNames) -> Iterator[TableRow]:
-    try:
+    if not is_question_file(path):
+        refuse_other_files(path)
+    with options.mend_bytes():
         yield from question_rows(path, config.encoding)
-    except NotUtf8 as error:
-        do = f"Name the file's encoding with {options.encoding}, for example latin-1."
-        raise InputError(error.rule, error.received, do) from None
 
 
 def _columns(
     path: Path, sample: Sequence[TableRow], config: TableConfig, labels: bool, options: OptionNames
 ) -> Columns:
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
-    if not names:
-        fault = next((row.fault for row in sample if row.fault is not None), None)
-        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
+    names = column_names(path, sample)
     wanted = [
         ("question", options.text, config.text, QUESTION_COLUMNS),
         ("context", options.pair, config.pair, CONTEXT_COLUMNS),
@@ -154,17 +157,21 @@ def _columns(
     return Columns(found[0], found[1], found[2] if labels else None)
 
 
-def _misplaced(written: Sequence[Question], placed: Sequence[Question]) -> tuple[list[str], list[str]]:
-    """Places of answers that stand elsewhere or with other white space, and of those that were not found."""
+def _misplaced(written: Sequence[Question], placed: Sequence[Question]) -> tuple[list[str], list[str], list[str]]:
+    """Places of answers that were found without an offset, that stand elsewhere than at theirs or with other white
+    space, and that were not found."""
+    found: list[str] = []
     moved: list[str] = []
     lost: list[str] = []
     for before, after in zip(written, placed, strict=True):
         for old, new in zip(before.answers, after.answers, strict=True):
             if new.start is None:
                 lost.append(before.place)
+            elif old.start is None:
+                found.append(before.place)
             elif new is not old:
                 moved.append(before.place)
-    return moved, lost
+    return found, moved, lost
 
 
 def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: OptionNames) -> None:
@@ -177,8 +184,8 @@ def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: Op
         )
 
 
-def _notes(questions: Sequence[Question], faults: Sequence[tuple[Sequence[str], str]]) -> list[str]:
-    notes = [f"{len(places):,} {what}: {_places(places)}" for places, what in faults if places]
+def _notes(questions: Sequence[Question], told: Sequence[tuple[Sequence[str], str]]) -> list[str]:
+    notes = [f"{len(places):,} {what}: {_places(places)}" for places, what in told if places]
     if doubles := sum(count - 1 for count in Counter(question.key for question in questions).values()):
         notes.append(f"{doubles:,} of {len(questions):,} questions repeat another about the same text")
     return notes

@@ -1,11 +1,15 @@
 """How the files of a task are read, and what the commands that read them call these settings."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bertsmith.foundation.config import Config
+from bertsmith.foundation.errors import InputError
+from bertsmith.text.decoding import HoldsNul, InUtf16, NotUtf8
 
 
 class TableConfig(Config):
@@ -37,3 +41,19 @@ class OptionNames:
     skip_blank: str | None = None
     """What leaves blank rows out, where something does."""
     strict: str = "--strict"
+
+    @contextlib.contextmanager
+    def mend_bytes(self) -> Iterator[None]:
+        """What is wrong with a file's bytes is told with what mends it here: an encoding is named by its option, and
+        no file can be left out."""
+        try:
+            yield
+        except InUtf16 as error:
+            given = self.encoding.replace("NAME", "utf-16") if "NAME" in self.encoding else f"{self.encoding} utf-16"
+            raise InputError(error.rule, error.received, f"Read it with {given}.") from None
+        except NotUtf8 as error:
+            do = f"Name the file's encoding with {self.encoding}, for example latin-1."
+            raise InputError(error.rule, error.received, do) from None
+        except HoldsNul as error:
+            do = f"Remove such bytes, or save the file as text; UTF-16 and UTF-32 are read with {self.encoding}."
+            raise InputError(error.rule, error.received, do) from None

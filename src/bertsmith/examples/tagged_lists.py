@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.examples.table_config import OptionNames, TableConfig
-from bertsmith.examples.task_columns import SAMPLE_ROWS, missing_column, named_column, unknown_column
+from bertsmith.examples.task_columns import SAMPLE_ROWS, column_names, missing_column, named_column, unknown_column
 from bertsmith.examples.task_tables import open_rows
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import NotUtf8, whole_lines
+from bertsmith.text.decoding import HoldsNul, NotUtf8, whole_lines
 from bertsmith.text.records import TEXT_COLUMNS
 from bertsmith.text.sources import file_kind
 from bertsmith.text.tables import TableRow, refuse_half_pair
@@ -46,7 +46,7 @@ def is_table(path: Path, encoding: str = "utf-8") -> bool:
         return layout in ("jsonl", "csv", "parquet")
     try:
         lines = [line.split("\t") for _, line in itertools.islice(whole_lines(path, encoding), 2)]
-    except NotUtf8:
+    except (NotUtf8, HoldsNul):
         return False  # Told where it is read.
     names_texts = any(_guessed(cells, TEXT_COLUMNS) is not None for cells in lines[:1])
     return names_texts or any(_is_list_of_texts(cell) for cells in lines[1:] for cell in cells)
@@ -75,10 +75,7 @@ def open_lists(
     """
     rows = open_rows(path, config, options)
     sample = list(itertools.islice(rows, SAMPLE_ROWS))
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
-    if not names:
-        fault = next((row.fault for row in sample if row.fault is not None), None)
-        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
+    names = column_names(path, sample)
     lists = [name for name in names if any(read_list(row.values.get(name)) is not None for row in sample)]
     words = config.text or (None if like is None else like.words)
     tags = config.label or (None if like is None else like.tags)

@@ -15,9 +15,8 @@ from bertsmith.examples.tag_schemes import (
     scheme_of_sentences,
 )
 from bertsmith.examples.tagged_lists import ListColumns, blank_lists, is_table, list_sentence, open_lists
-from bertsmith.examples.task_tables import whole_rows
+from bertsmith.examples.task_tables import refuse_spreadsheet, whole_rows
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import NotUtf8
 from bertsmith.text.tagged import ColumnFile, TaggedSentence
 
 
@@ -117,9 +116,10 @@ def open_columns(path: Path, config: TableConfig, options: OptionNames, *, has_t
     """A file with a word a line, looked at.
 
     Raises:
-        InputError: as `ColumnFile.open`.
+        InputError: as `ColumnFile.open`, and for a spreadsheet.
     """
-    try:
+    refuse_spreadsheet(path)
+    with options.mend_bytes():
         return ColumnFile.open(
             path,
             encoding=config.encoding,
@@ -129,21 +129,11 @@ def open_columns(path: Path, config: TableConfig, options: OptionNames, *, has_t
             word_option=options.text,
             tag_option=options.label,
         )
-    except NotUtf8 as error:
-        raise _other_encoding(error, options) from None
 
 
 def _column_sentences(columns: ColumnFile, options: OptionNames) -> Iterator[TaggedSentence]:
-    try:
+    with options.mend_bytes():
         yield from columns.sentences()
-    except NotUtf8 as error:
-        raise _other_encoding(error, options) from None
-
-
-def _other_encoding(error: NotUtf8, options: OptionNames) -> InputError:
-    return InputError(
-        error.rule, error.received, f"Name the file's encoding with {options.encoding}, for example latin-1."
-    )
 
 
 def _scheme_notes(

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertsmith.examples.classification import label_order, unknown_label
+from bertsmith.examples.data_look import alike_note
 from bertsmith.examples.tag_schemes import OUTSIDE
 from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.task_examples import TaskExamples
@@ -235,6 +236,8 @@ def tag_notes(sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> lis
     notes: list[str] = []
     if repeated := len(sentences) - len({sentence.key for sentence in sentences}):
         notes.append(f"{repeated:,} of {len(sentences):,} sentences repeat another")
+    if note := alike_note(labels):
+        notes.append(note)
     rare = [f"{name} {count}" for name, count in tag_counts(sentences, labels).items() if count < _FEW_WORDS]
     if rare:
         more = f" and {len(rare) - _MOST_SHOWN:,} more" if len(rare) > _MOST_SHOWN else ""

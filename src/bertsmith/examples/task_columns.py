@@ -7,7 +7,7 @@ from pathlib import Path
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError, near_match
 from bertsmith.text.records import TEXT_COLUMNS
-from bertsmith.text.sources import file_kind
+from bertsmith.text.sources import TABLES, content_suffix, file_kind
 from bertsmith.text.tables import TableRow, is_wordy
 
 PAIR_COLUMNS = (
@@ -43,6 +43,23 @@ class Columns:
         return ", ".join(f"{what} “{name}”" for what, name in parts.items() if name is not None)
 
 
+class MissingColumn(InputError):
+    """A column that is asked for by its name is none of a file's.
+
+    Args:
+        rule: as in `InputError`, and so are the next two.
+        received: see above.
+        do: see above.
+        column: its name.
+        names: the columns that the file has.
+    """
+
+    def __init__(self, rule: str, received: object, do: str, column: str = "", names: Sequence[str] = ()) -> None:
+        super().__init__(rule, received, do)
+        self.column = column
+        self.names = tuple(names)
+
+
 def find_columns(
     path: Path,
     sample: Sequence[TableRow],
@@ -57,16 +74,13 @@ def find_columns(
     Raises:
         InputError: if one that was named is missing, or one that is needed cannot be told.
     """
-    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    names = column_names(path, sample)
     named = [(options.text, config.text), (options.pair, config.pair)]
     if labels:
         named.append((options.label, config.label))
     for option, name in named:
         if name is not None and name not in names:
             raise missing_column(path, option, name, names)
-    if not names:
-        fault = next((row.fault for row in sample if row.fault is not None), None)
-        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
     label = _label_column(path, names, config, options, label_columns) if labels else None
     rest = [name for name in names if name != label]
     text, pair = config.text, config.pair
@@ -84,6 +98,37 @@ def find_columns(
             raise unknown_column(path, "text", options.text, names)
         text = wordy[0]
     return Columns(text, pair, label)
+
+
+def refuse_unlike(expected: bool | None, pairs: bool | None, received: str, options: OptionNames) -> None:
+    """Raise an `InputError` for pairs where a model was trained on texts that stand alone, and the other way round.
+
+    Args:
+        expected: whether it was trained on pairs; None where that is not known.
+        pairs: whether what it is given are pairs; None where that is not known.
+        received: what it is given, to be told.
+        options: what columns are named with.
+    """
+    if expected is None or pairs is None or pairs == expected:
+        return
+    if expected:
+        rule, do = "pairs of texts must be given pairs", f"both columns with {options.text} and {options.pair}."
+    else:
+        rule, do = "texts that stand alone must be given such", f"the column of the text with {options.text} alone."
+    raise InputError(f"A model that was trained on {rule}", received, f"Name {do}")
+
+
+def column_names(path: Path, sample: Sequence[TableRow]) -> list[str]:
+    """The columns of a table, by the first of its rows.
+
+    Raises:
+        InputError: if there is no row, or none that could be read.
+    """
+    names = list(dict.fromkeys(name for row in sample for name in row.values))
+    if not names:
+        fault = next((row.fault for row in sample if row.fault is not None), None)
+        raise fault or InputError("A table must hold rows", f"{path} without any", "Check the file.")
+    return names
 
 
 def _label_column(
@@ -115,20 +160,42 @@ def _known_pair(names: Sequence[str]) -> tuple[str | None, str | None]:
 
 
 def missing_column(path: Path, option: str, name: str, names: Sequence[str]) -> InputError:
-    """The error for a column that was named by an option and is none of the file's."""
+    """The error for a column that was named by an option, or that another file has, and is none of the file's."""
+    if holds_texts_alone(path):
+        return no_columns(path, f"“{name}” must be a column")
     near = near_match(name, names)
-    return InputError(
+    return MissingColumn(
         f"{option} must be one of the file's columns: {', '.join(names)}",
         f"{name}, for {path}",
         f"Did you mean {near}?" if near else "Name one of them.",
+        name,
+        names,
     )
 
 
 def unknown_column(path: Path, what: str, option: str, names: Sequence[str]) -> InputError:
     """The error for a column that is needed, was not named and cannot be told."""
+    if holds_texts_alone(path):
+        return no_columns(path, f"The {what} must stand in a column")
     header = " Is the first line the header?" if file_kind(path).layout in ("csv", "tsv") else ""
     return InputError(
         f"The column that holds the {what} must be known",
         f"{path} with the columns {', '.join(names)}",
         f"Name it with {option}.{header}",
     )
+
+
+def no_columns(path: Path, rule: str) -> InputError:
+    """The error for plain text where columns are needed; the rule says for what."""
+    do = "Write the rows into such a file, each with its text and what belongs to it."
+    return InputError(
+        f"{rule}, which {TABLES} files have",
+        f"{path}, of which each line is a text and nothing else",
+        do if content_suffix(path) else "If it has columns, give it the ending that tells which.",
+    )
+
+
+def holds_texts_alone(path: Path) -> bool:
+    """Whether a file is plain text, and has no columns."""
+    kind = file_kind(path)
+    return not path.is_dir() and kind.layout == "plain" and (kind.known or not content_suffix(path))

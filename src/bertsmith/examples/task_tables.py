@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import LABEL_COLUMNS, SAMPLE_ROWS, Columns, find_columns
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import NotUtf8
-from bertsmith.text.sources import READABLE, content_suffix
+from bertsmith.text.sources import READABLE, content_suffix, file_kind
 from bertsmith.text.tables import TableRow, refuse_half_pair, table_rows
 
 _MOST_SHOWN = 5
 _OTHER_TASKS = {".json": "the task answer", ".conll": "the task tag", ".conllu": "the task tag"}
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 RowT = TypeVar("RowT")
 
 
@@ -180,17 +180,33 @@ def open_rows(path: Path, config: TableConfig, options: OptionNames, *, as_writt
     """The rows of a table, one at a time, as `table_rows` gives them.
 
     Raises:
-        InputError: as `table_rows`; another encoding than the one it is read in is asked for by its option. For a file
-            of words or of questions, which would be taken for lines of plain text.
+        InputError: as `table_rows`, with what mends it here, and as `refuse_other_files`.
     """
-    if (suffix := content_suffix(path)) in _OTHER_TASKS:
-        received = f"{path}, a file for {_OTHER_TASKS[suffix]}"
-        raise InputError(f"A table must be one of: {READABLE}", received, "Write it as one of them.")
-    try:
+    refuse_other_files(path)
+    with options.mend_bytes():
         yield from table_rows(path, config.encoding, as_written=as_written)
-    except NotUtf8 as error:
-        do = f"Name the file's encoding with {options.encoding}, for example latin-1."
-        raise InputError(error.rule, error.received, do) from None
+
+
+def refuse_other_files(path: Path) -> None:
+    """Raise an `InputError` for a file that is no table by its ending, and would be taken for lines of plain text: one
+    of words or of questions, a spreadsheet, or one of an unknown kind."""
+    refuse_spreadsheet(path)
+    suffix = content_suffix(path)
+    if path.is_dir() or not suffix or file_kind(path).known:
+        return
+    what = f"a file for {_OTHER_TASKS[suffix]}" if suffix in _OTHER_TASKS else f"whose ending {suffix} tells no layout"
+    do = "Write it as one of them." if suffix in _OTHER_TASKS else "Give it the ending of what it holds."
+    raise InputError(f"A table must be one of: {READABLE}", f"{path}, {what}", do)
+
+
+def refuse_spreadsheet(path: Path) -> None:
+    """Raise an `InputError` for a file that a spreadsheet program has saved in its own format."""
+    if content_suffix(path) in _SPREADSHEETS:
+        raise InputError(
+            f"A table must be one of: {READABLE}",
+            f"{path}, a spreadsheet",
+            "Save its sheet as CSV, in UTF-8, and name that file.",
+        )
 
 
 def is_blank(values: dict[str, Any], name: str) -> bool:

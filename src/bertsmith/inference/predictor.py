@@ -137,9 +137,11 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
         """Texts as tokens, cut or in windows where they are too long.
 
         Raises:
-            InputError: for a blank text, or what is neither a text nor a pair of texts.
+            InputError: for a blank text, what is neither a text nor a pair of texts, or the one of them where the model
+                was trained on the other.
         """
         refuse_blank(items, first=first)
+        self._refuse_others(items, first)
         requests: list[TextRequest] = []
         for item, encoding in zip(items, self._tokenizer.encode_batch(items), strict=True):
             kept = kept_windows(encoding, self.max_length, self.long_texts)
@@ -147,6 +149,25 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
             text, pair = (item, None) if isinstance(item, str) else item
             requests.append(TextRequest(text, pair, windows, is_cut(encoding, kept)))
         return requests
+
+    @property
+    def pairs(self) -> bool | None:
+        """Whether the model was trained on pairs of texts; None where that is not known."""
+        return self._engine.config.heads.pairs
+
+    def _refuse_others(self, items: Sequence[Any], first: int) -> None:
+        for number, item in enumerate(items, first):
+            if self.pairs is not None and self.pairs == isinstance(item, str):
+                rule, received, do = (
+                    (
+                        "pairs of texts must be given pairs",
+                        "which stands alone",
+                        "Give the second text too, with --pair or as a tuple",
+                    )
+                    if self.pairs
+                    else ("texts that stand alone must be given such", "which is a pair", "Leave the second text out")
+                )
+                raise InputError(f"A model that was trained on {rule}", f"text {number}, {received}", do)
 
 
 def listed(items: Any) -> list[Any]:

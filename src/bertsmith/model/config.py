@@ -81,6 +81,8 @@ class HeadsConfig(Config):
     """What a classifier reads of a sequence: its first token, or the mean of its tokens."""
     windows: bool = False
     """Whether a text that is longer than a sequence is read in overlapping windows, whose scores are averaged."""
+    pairs: bool | None = None
+    """Whether the texts that it was trained on are pairs; None where that is not known, or the task decides."""
     pooling: Pooling = "mean"
     """What an embedding is made of: the mean of a sequence's tokens, its first, or the largest value of each column."""
     normalize: bool = False

@@ -38,6 +38,14 @@ class NotUtf8(InputError):
     """A file holds bytes that are no UTF-8: it may be text in another encoding."""
 
 
+class InUtf16(NotUtf8):
+    """A file says by its first bytes that it is in UTF-16."""
+
+
+class HoldsNul(InputError):
+    """A file holds NUL bytes, as those that are no text do."""
+
+
 @dataclass(frozen=True)
 class LinePiece:
     """A line, or a part of one where the line is long."""
@@ -222,10 +230,12 @@ def _refuse_binary_start(path: Path, start: bytes) -> None:
     if b"\0" not in start and not start.startswith(_UTF16_MARKS):
         return
     if start.startswith(_UTF16_MARKS):
-        raise NotUtf8("Text must be UTF-8", f"{path}, in UTF-16", _re_encoding(path, "UTF-16"))
-    raise InputError(
+        raise InUtf16("Text must be UTF-8", f"{path}, in UTF-16", _re_encoding(path, "UTF-16"))
+    at = start.index(0)
+    line = 1 + with_plain_line_ends(start[:at].decode("latin-1")).count("\n")
+    raise HoldsNul(
         "Text must be UTF-8 without NUL bytes",
-        f"{path}, a binary file (NUL byte at offset {start.index(0)})",
+        f"{path}, line {line}, a binary file (NUL byte at offset {at})",
         "Leave the file out, or save its text as UTF-8.",
     )
 

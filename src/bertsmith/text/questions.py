@@ -1,8 +1,9 @@
 """Questions about texts, a row each: out of SQuAD's JSON (Rajpurkar et al. 2016; 2018) and out of tables."""
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ ID, QUESTION, CONTEXT, ANSWERS, ANSWER_START, IMPOSSIBLE = (
 )
 """Names that SQuAD gives to the parts of a question, which its rows have here too."""
 _COMPRESSED = (".gz", ".zst")
+_WHOLE_NUMBER = re.compile(r"(-?\d{1,18})(?:\.0*)?", re.ASCII)
+"""Also as programs write it that have the offsets of a table as numbers with fractions: ``7.0``."""
+_NO_OFFSET = ("", "nan")
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ def _written_answers(path: Path, row: TableRow, column: str | None) -> list[tupl
     match written:
         case None:
             return []
+        case float() if math.isnan(written):
+            return []
         case dict():
             texts, starts = written.get("text", []), written.get(ANSWER_START)
         case list() if all(isinstance(entry, dict) for entry in written):
@@ -151,16 +157,20 @@ def _written_answers(path: Path, row: TableRow, column: str | None) -> list[tupl
 
 def _offset(path: Path, row: TableRow, column: str | None, start: Any) -> int | None:
     match start:
-        case None | "":
+        case None:
             return None
         case bool():
             pass
         case int():
             return start
+        case float() if math.isnan(start):
+            return None
         case float() if start.is_integer():
             return int(start)
-        case str() if re.fullmatch(r"\s*-?\d{1,18}\s*", start, re.ASCII):
-            return int(start)
+        case str() if start.strip().lower() in _NO_OFFSET:
+            return None
+        case str() if found := _WHOLE_NUMBER.fullmatch(start.strip()):
+            return int(found[1])
         case _:
             pass
     raise _bad_answers(path, row, column, f"{ANSWER_START}={start!r:.40}")
@@ -173,10 +183,11 @@ def _bad_answers(path: Path, row: TableRow, column: str | None, received: Any) -
 
 def _squad_rows(path: Path, encoding: str) -> Iterator[TableRow]:
     asked = list(_squad_questions(path, encoding))
-    # Without answers anywhere they are unknown, which is not the same as none.
-    has_answers = any(ANSWERS in question for question, _ in asked)
+    held = dict.fromkeys(name for question, _ in asked for name in question)
+    if asked and (QUESTION not in held or all(context is None for _, context in asked)):
+        raise _no_squad(path, f"whose objects must hold {QUESTION} and {CONTEXT}", f"they hold {', '.join(held)}")
     for number, (question, context) in enumerate(asked, 1):
-        yield _squad_row(number, question, context, has_answers=has_answers)
+        yield _squad_row(number, question, context, held)
 
 
 def _squad_questions(path: Path, encoding: str) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -195,12 +206,13 @@ def _squad_questions(path: Path, encoding: str) -> Iterator[tuple[dict[str, Any]
                 yield question, paragraph.get(CONTEXT)
 
 
-def _squad_row(number: int, question: dict[str, Any], context: Any, *, has_answers: bool) -> TableRow:
+def _squad_row(number: int, question: dict[str, Any], context: Any, held: Container[str]) -> TableRow:
+    """A question as a row; `held` are the names of all that questions hold."""
     name = question.get(ID)
     place = f"question {number}" if name is None else f"question {number} (id {name})"
-    values = {ID: name, QUESTION: question.get(QUESTION), CONTEXT: context}
-    if has_answers:
-        values[ANSWERS] = question.get(ANSWERS)
+    parts = {ID: name, QUESTION: question.get(QUESTION), CONTEXT: context, ANSWERS: question.get(ANSWERS)}
+    # Without answers anywhere they are unknown, which is not the same as none.
+    values = {part: value for part, value in parts.items() if part in (QUESTION, CONTEXT) or part in held}
     if IMPOSSIBLE in question:
         values[IMPOSSIBLE] = question[IMPOSSIBLE]
     return TableRow(number, place, values)

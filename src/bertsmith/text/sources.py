@@ -24,6 +24,9 @@ _LAYOUTS: dict[str, Layout] = {
 COMPRESSED = (".gz", ".zst")
 """Suffixes behind a file's own that say how it is compressed."""
 READABLE = f"{', '.join(_LAYOUTS)}, each but .parquet also with {' or '.join(COMPRESSED)} behind it"
+"""The endings that are read."""
+TABLES = ".jsonl, .csv, .tsv and .parquet"
+"""Endings of files with columns."""
 
 
 @dataclass(frozen=True)

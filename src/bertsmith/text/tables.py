@@ -3,9 +3,7 @@
 A row that cannot be read is given with its fault, so that the caller may refuse the file or go on without the row.
 """
 
-import csv
 import hashlib
-import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,13 +13,13 @@ from typing import Any
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import sha256
 from bertsmith.text.arrow_files import UnreadableRow, dataset_files, dataset_rows, num_arrow_rows, parquet_rows
-from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, whole_lines, with_plain_line_ends
+from bertsmith.text.decoding import whole_lines, with_plain_line_ends
+from bertsmith.text.separated import separated_fields, separation
 from bertsmith.text.sources import COMPRESSED, file_kind
 
 PLAIN_COLUMN = "text"
 """The only column of a plain text file."""
 
-_SAMPLE_ROWS = 100
 _CHUNK_BYTES = 1 << 20
 
 
@@ -61,10 +59,8 @@ def table_rows(
         match file_kind(path).layout:
             case "plain":
                 return _plain_rows(path, encoding)
-            case "csv":
-                return _separated_rows(path, ",", encoding)
-            case "tsv":
-                return _separated_rows(path, "\t", encoding)
+            case "csv" | "tsv":
+                return _separated_rows(path, encoding)
             case "jsonl":
                 rows = _json_rows(path, encoding)
             case "parquet":
@@ -72,8 +68,12 @@ def table_rows(
     return rows if as_written else (replace(row, values=_plain_ends(row.values)) for row in rows)
 
 
-def about_rows(path: Path) -> int | None:
+def about_rows(path: Path, encoding: str = "utf-8") -> int | None:
     """About how many rows a table has, told by its lines where it is a text file; None where that takes reading it.
+
+    Args:
+        path: the table.
+        encoding: of a text file.
 
     Raises:
         InputError: as `table_rows`.
@@ -85,7 +85,9 @@ def about_rows(path: Path) -> int | None:
         return None
     with open(path, "rb") as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""))
-    return max(1, lines - (kind.layout in ("csv", "tsv")))
+    if kind.layout in ("csv", "tsv"):
+        lines -= 1 + separation(path, encoding).num_lines_before
+    return max(1, lines)
 
 
 def table_sha256(path: Path) -> str:
@@ -147,14 +149,14 @@ def _json_rows(path: Path, encoding: str) -> Iterator[TableRow]:
             yield TableRow(number, place, {}, bad_row(path, place, received, "one JSON object a line"))
 
 
-def _separated_rows(path: Path, delimiter: str, encoding: str) -> Iterator[TableRow]:
-    rows = _fields(path, delimiter, quoting=_quotes_are_quoting(path, delimiter, encoding), encoding=encoding)
-    _, header = next(rows, (0, []))
+def _separated_rows(path: Path, encoding: str) -> Iterator[TableRow]:
+    rows = separated_fields(path, separation(path, encoding), encoding)
+    header_line, header = next(rows, (0, []))
     doubles = sorted({name for name in header if name and header.count(name) > 1})
     if doubles:
         raise InputError(
             "Each column of a table must have a name of its own",
-            f"{path}, line 1, with {', '.join(doubles)} more than once",
+            f"{path}, line {header_line}, with {', '.join(doubles)} more than once",
             "Is the first line the header? Add one, or rename the columns.",
         )
     for number, (line, row) in enumerate(rows, 1):
@@ -165,53 +167,6 @@ def _separated_rows(path: Path, delimiter: str, encoding: str) -> Iterator[Table
             received = f"{len(row)} fields where the header has {len(header)}"
             fault = bad_row(path, place, received, "the header's number of fields in every row")
             yield TableRow(number, place, {}, fault)
-
-
-def _fields(path: Path, delimiter: str, *, quoting: bool, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number (of its first line) and fields of every row that is not empty, however many fields it has.
-
-    Raises:
-        InputError: for quotes that do not come in pairs, which leave no way to tell the rows that follow.
-    """
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_CHARACTERS))
-    lines = (f"{line}\n" for _, line in whole_lines(path, encoding))
-    reader = csv.reader(
-        lines,
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
-        quotechar='"' if quoting else None,
-        strict=True,
-    )
-    first_line = 1
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            received = f"a row that cannot be split ({error})"
-            raise bad_row(path, f"line {first_line}", received, "quotes in pairs") from None
-        if row is None:
-            return
-        if row:
-            yield first_line, row
-        first_line = reader.line_num + 1
-
-
-def _quotes_are_quoting(path: Path, delimiter: str, encoding: str) -> bool:
-    """Whether quotes in a separated file hold fields together; in a .tsv file they are often plain characters.
-
-    There they are taken for quoting only where some field begins with one, and the first rows, read with quoting, have
-    the header's columns.
-    """
-    if delimiter != "\t":
-        return True
-    plain = itertools.islice(whole_lines(path, encoding), _SAMPLE_ROWS)
-    if not any(field.startswith('"') for _, line in plain for field in line.split("\t")):
-        return False
-    quoted = itertools.islice(_fields(path, delimiter, quoting=True, encoding=encoding), _SAMPLE_ROWS)
-    try:
-        return len({len(row) for _, row in quoted}) == 1
-    except InputError:
-        return False
 
 
 def _arrow_rows(path: Path, rows: Iterator[dict[str, Any] | UnreadableRow]) -> Iterator[TableRow]:

@@ -98,6 +98,9 @@ class LoopConfig(Config):
     """Most tokens in one forward pass; a larger batch is accumulated. Memory changes, and dropout's draws."""
     optimizer: OptimizerConfig = OptimizerConfig()
     schedule: ScheduleConfig = ScheduleConfig()
+    average_share: Share = 0.0
+    """Share of the run over which a mean of the weights looks back; less where it has fewer than 1,000 steps. The mean
+    is what is validated and what the run leaves; 0: the weights themselves are."""
     seed: int = 0
     log_every_steps: Count = 10
     validate_every_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1

@@ -1,5 +1,6 @@
 """The training loop: steps, and between them validations, samples, checkpoints and questions whether to stop."""
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from bertsmith.training.events import (
     Validated,
 )
 from bertsmith.training.schedule import StepBudget, rate_share, validate_every
-from bertsmith.training.step import StepReport, TrainState, optimizer_tensors, restore_optimizer, train_step
+from bertsmith.training.step import StepReport, TrainState, restore_tensors, state_tensors, train_step
 from bertsmith.training.stopping import StopRequest
 
 _MOST_SKIPPED_UPDATES = 20
@@ -109,7 +110,7 @@ class TrainingLoop:
     """Validations in a row without a better one after which training ends; None: only at the last step."""
 
     def run(self) -> dict[str, float]:
-        """Train to the end.
+        """Train to the end, and leave the model with the mean of its weights where one is kept.
 
         Returns:
             the metrics of the last validation.
@@ -147,6 +148,8 @@ class TrainingLoop:
                     f"Stopped at step {state.step} of {budget.total_steps}. The same command goes on from here."
                 )
         self.books.elapsed_seconds = clock.elapsed_seconds
+        if state.average is not None:
+            state.average.settle()
         return metrics or self.validate()
 
     @property
@@ -170,6 +173,8 @@ class TrainingLoop:
             clip_norm=optimizer.clip_norm,
             seed=self.config.seed,
         )
+        if state.average is not None:
+            state.average.update(state.step, total_steps)
         self._note(report)
         if books.budget.review(state.step, clock.elapsed_seconds):
             self._tell(StepsDecided(state.step, books.budget.total_steps))
@@ -216,11 +221,14 @@ class TrainingLoop:
 
     def _validate(self, clock: "_Clock") -> dict[str, float]:
         began_at = clock.elapsed_seconds
-        metrics = self.validate()
+        average = self.state.average
+        with contextlib.nullcontext() if average is None else average.in_place():
+            metrics = self.validate()
+            samples = None if self.sample is None else tuple(self.sample())
         self.books.validations[self.state.step] = self.badness(metrics)
         self._tell(Validated(self.state.step, metrics))
-        if self.sample is not None:
-            self._tell(Sampled(self.state.step, tuple(self.sample())))
+        if samples is not None:
+            self._tell(Sampled(self.state.step, samples))
         self.books.budget.validated(clock.elapsed_seconds - began_at)
         return metrics
 
@@ -230,7 +238,7 @@ class TrainingLoop:
         written = self.checkpoints.write(
             state.model,
             self.tokenizer,
-            TrainingState(state.step, values, optimizer_tensors(state)),
+            TrainingState(state.step, values, state_tensors(state)),
             best_step=self.books.best_step,
         )
         self._tell(CheckpointWritten(state.step, str(written.folder)))
@@ -242,7 +250,7 @@ class TrainingLoop:
 
 def restored(state: TrainState, saved: TrainingState) -> Bookkeeping:
     """Set a state to what a checkpoint says, its weights excepted, and give back the loop's books."""
-    restore_optimizer(state, saved.tensors)
+    restore_tensors(state, saved.tensors)
     state.step = saved.step
     state.tokens = saved.values["tokens"]
     return Bookkeeping.from_json(saved.values)

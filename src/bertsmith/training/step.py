@@ -22,14 +22,15 @@ from bertsmith.objectives.report import LossReport, Objective, add_counts
 from bertsmith.training.moment_optimizers import AdamW
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
 from bertsmith.training.row_gradients import RowGradients
+from bertsmith.training.weight_average import WeightAverage, is_average
 
 __all__ = [
     "StepPhase",
     "StepReport",
     "TrainState",
     "new_optimizer",
-    "optimizer_tensors",
-    "restore_optimizer",
+    "restore_tensors",
+    "state_tensors",
     "train_step",
 ]
 
@@ -47,6 +48,8 @@ class TrainState:
     """Steps taken."""
     tokens: int = 0
     """Real tokens seen, special ones included."""
+    average: WeightAverage | None = None
+    """The mean of the weights, where one is kept."""
     rows: RowGradients = field(init=False)
     """What backward passes leave of the token embedding's gradient."""
 
@@ -66,21 +69,25 @@ class StepReport:
     """False where nothing was predicted or a gradient was not finite: the weights then stay as they are."""
 
 
-def optimizer_tensors(state: TrainState) -> dict[str, Tensor]:
-    """The optimizer's tensors as ``<weight>/<part>``."""
-    return {
+def state_tensors(state: TrainState) -> dict[str, Tensor]:
+    """The tensors beside the weights, those of the optimizer and the means, as ``<weight>/<part>``."""
+    parts = {
         f"{name}/{part}": tensor
         for name, parameter in state.model.named_parameters()
         for part, tensor in state.optimizer.state.get(parameter, {}).items()
     }
+    return parts if state.average is None else parts | state.average.tensors
 
 
-def restore_optimizer(state: TrainState, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` gave."""
+def restore_tensors(state: TrainState, tensors: dict[str, Tensor]) -> None:
+    """Put back what `state_tensors` gave."""
+    if state.average is not None:
+        state.average.restore(tensors)
     parts: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
-        weight, part = name.rsplit("/", 1)
-        parts.setdefault(weight, {})[part] = tensor
+        if not is_average(name):
+            weight, part = name.rsplit("/", 1)
+            parts.setdefault(weight, {})[part] = tensor
     for name, parameter in state.model.named_parameters():
         if name in parts:
             state.optimizer.state[parameter] = {

@@ -100,3 +100,18 @@ def test_classes_and_errors_of_an_evaluation_are_shown(capsys: pytest.CaptureFix
     assert "  wet    precision  50.0%  recall  25.0%  F1  33.3%  1,200 rows" in shown
     assert f"  {ISOLATED}  precision" in shown
     assert f"  line 2: {ISOLATED} taken for wet (90%)\n      one\n      two\n" in shown
+
+
+def test_labels_with_line_ends_break_no_line_of_an_evaluation(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "rows": 3}
+    error = {"place": "line 2", "text": "x", "label": "a\nb", "predicted": "c\td"}
+    show_details({"per_class": {"a\nb": scores, "wet": scores}, "worst_errors": [error]})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("  a\\nb  precision")
+    assert lines[3].startswith("  wet   precision")
+    assert "  line 2: a\\nb taken for c\\td" in lines
+
+
+def test_a_label_with_a_line_break_or_a_tab_breaks_no_line() -> None:
+    values = {"text": "red", "label": "a\nb", "score": 1.0, "scores": {"a\nb": 1.0, "c\td": 0.0}}
+    assert prediction_lines("classify", values, top_k=2) == ["a\\nb\t100.00%\tred", "  c\\td\t0.00%"]

@@ -22,7 +22,7 @@ def _table(*rows: tuple[tuple[str, ...], Any]) -> ChoiceTable:
     return ChoiceTable(Path("a.jsonl"), columns, tuple(found))
 
 
-@pytest.mark.parametrize("label", [1, "1", " 1 ", 1.0, "in"])
+@pytest.mark.parametrize("label", [1, "1", " 1 ", 1.0, "1.0", "in"])
 def test_a_label_is_a_place_or_the_text_of_a_choice(label: Any) -> None:
     assert right_choices(_table((("out", "in"), label))).tolist() == [1]
 
@@ -35,6 +35,10 @@ def test_places_are_places_though_choices_are_numbers_too() -> None:
 def test_numbers_that_are_out_of_range_may_be_the_texts_of_choices() -> None:
     table = _table((("12", "14"), "14"), (("1", "0"), "0"))
     assert right_choices(table).tolist() == [1, 1]
+
+
+def test_a_number_with_a_fraction_is_the_choice_that_is_written_so() -> None:
+    assert right_choices(_table((("1.0", "0.0"), "0.0"), (("1.0", "0.0"), "1.0"))).tolist() == [1, 0]
 
 
 def test_labels_that_could_be_both_and_mean_two_things_are_refused() -> None:

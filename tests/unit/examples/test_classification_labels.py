@@ -35,6 +35,11 @@ def _table(folder: Path, labels: Sequence[Any], name: str = "a") -> TaskTable:
         ([True, False], ("false", "true")),
         ([1.0, 0.0], ("0", "1")),
         (["10", "9", "n/a"], ("10", "9", "n/a")),
+        (["1.0", "2.00", "10."], ("1", "2", "10")),
+        (["1.0", 1, 0.0], ("0", "1")),
+        (["-1.0", "n/a"], ("-1", "n/a")),
+        (["1.0", "1.10", "beta"], ("1.0", "1.10", "beta")),
+        (["01.0", "v1.0", "1.0.0"], ("01.0", "1.0.0", "v1.0")),
         ([" a ", "a", "b"], ("a", "b")),
     ],
 )
@@ -49,6 +54,16 @@ def test_ids_follow_the_names_whatever_their_order(tmp_path: Path) -> None:
     table = _table(tmp_path, ["b", "a", "c", "a"])
     assert label_ids(table, ("a", "b", "c")).tolist() == [1, 0, 2, 0]
     assert label_ids(table, ("c", "b", "a")).tolist() == [1, 2, 0, 2]
+
+
+@pytest.mark.parametrize("labels", [("0", "1", "1.10"), ("0.0", "1.0", "1.10")])
+def test_a_whole_number_is_the_same_label_however_a_file_or_a_model_writes_it(
+    tmp_path: Path, labels: tuple[str, ...]
+) -> None:
+    table = _table(tmp_path, ["1.0", 1.0, 1, "1", "0", "1.10"])
+    assert label_ids(table, labels).tolist() == [1, 1, 1, 1, 0, 2]
+    with pytest.raises(InputError, match=r"“1\.1” in"):
+        label_ids(_table(tmp_path, ["1.1"]), labels)
 
 
 def test_a_label_that_training_lacks_is_named_with_its_row(tmp_path: Path) -> None:

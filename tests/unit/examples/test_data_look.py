@@ -145,3 +145,17 @@ def test_lengths_are_told_by_their_quantiles() -> None:
     assert length_note("training", lengths) == (
         "training: a row has 51 tokens in the middle, 96 at the 95th percentile, 100 at most"
     )
+
+
+def test_labels_that_look_alike_are_named_with_what_they_differ_by() -> None:
+    counts = dict.fromkeys(["Pos", "caf\u00e9", "cafe\u0301", "neg", "pos", "very  good", "very good", "POS"], 20)
+    assert label_notes(counts) == [
+        "labels that look alike and are learned as different ones: “caf\u00e9” and “cafe\u0301” (by Unicode "
+        "normalisation), “Pos” and “pos” and “POS” (by case), “very  good” and “very good” (by spaces)"
+    ]
+    assert label_notes(dict.fromkeys(["cafe", "caf\u00e9", "1", "1.0"], 20)) == []
+
+
+def test_whole_numbers_contradict_no_other_spelling_of_themselves() -> None:
+    assert contradictions(_rows(("a", "1"), ("a", "1.0"))) == []
+    assert len(contradictions(_rows(("a", "1.1"), ("a", "1.10")))) == 1

@@ -167,3 +167,12 @@ def test_notes_tell_what_stands_out() -> None:
     notes = label_set_notes(np.array([[1, 0], [0, 0], [0, 1]], np.float32), ("a", "b"))
     assert notes[0] == "1 of 3 training rows have no label, which is a valid answer"
     assert "the task is classify" in notes[1]
+
+
+def test_whole_numbers_are_the_same_labels_however_they_are_written(tmp_path: Path) -> None:
+    for rows in (["1.0|2", "2.0", "1"], [[1.0, "2"], [2], ["1.0"]]):
+        table = _read(tmp_path, rows)
+        labels = label_names(table)
+        assert labels == ("1", "2")
+        assert label_targets(table.rows, labels, tmp_path).tolist() == [[1, 1], [0, 1], [1, 0]]
+    assert label_names(_read(tmp_path, ["1.0|1.1", "beta"])) == ("1.0", "1.1", "beta")

@@ -135,3 +135,33 @@ def test_another_encoding_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--encoding"):
         read_questions(path)
     assert read_questions(path, TableConfig(encoding="latin-1")).rows[0].question == "Où?"
+
+
+def test_answers_without_an_offset_are_taken_where_they_stand_first_and_are_no_fault(tmp_path: Path) -> None:
+    path = _lines(
+        tmp_path / "q.jsonl",
+        {"question": "What lay?", "context": CONTEXT, "answer": "boat"},
+        {"question": "What is old?", "context": CONTEXT, "answer": "A boat"},
+    )
+    table = read_questions(path, TableConfig(strict=True))
+    assert [row.answers[0].start for row in table.rows] == [8, 33]
+    assert table.notes == ("2 answers have no offset, and the first place where they stand is taken: line 1, line 2",)
+    lost = _lines(tmp_path / "r.jsonl", {"question": "What sank?", "context": CONTEXT, "answer": "ship"})
+    with pytest.raises(InputError, match=r"--strict.*1 answers do not stand in their context: line 1"):
+        read_questions(lost, TableConfig(strict=True))
+
+
+def test_files_that_hold_no_questions_by_their_ending_are_refused(tmp_path: Path) -> None:
+    for name, told in (("q.dat", r"ending \.dat"), ("q.xlsx", "spreadsheet.*as CSV"), ("q.conll", "the task tag")):
+        path = tmp_path / name
+        path.write_text("question,context,answer\n")
+        with pytest.raises(InputError, match=told):
+            read_questions(path)
+
+
+def test_questions_in_utf_16_are_told_with_their_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    path.write_bytes(f"question;context;answer\nWhat?;{CONTEXT};boat\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"in UTF-16\. Read it with --encoding utf-16\."):
+        read_questions(path)
+    assert len(read_questions(path, TableConfig(encoding="utf-16")).rows) == 1

@@ -171,3 +171,12 @@ def test_a_tsv_file_is_a_table_where_it_says_so(tmp_path: Path) -> None:
     assert is_table(_text(tmp_path / "f.tsv", 'words\ttags\n"[""a""]"\t"[""O""]"\n'))
     assert not is_table(_text(tmp_path / "d.tsv", "Ann\tO\n[1]\tO\n[x]\tO\n"))
     assert not is_table(_text(tmp_path / "e.conllu", ""))
+
+
+def test_utf_16_is_told_with_its_encoding_and_a_spreadsheet_with_what_to_save_it_as(tmp_path: Path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_bytes("Ann B-PER\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"Read it with --encoding utf-16\."):
+        read_tagged(path)
+    with pytest.raises(InputError, match=r"a\.xlsx, a spreadsheet.*as CSV"):
+        read_tagged(_text(tmp_path / "a.xlsx", "PK"))

@@ -170,6 +170,13 @@ def test_rare_labels_and_repeated_sentences_are_said() -> None:
     assert label_presence(sentences, ("B-PER", "O")).tolist() == [[0, 1], [0, 1], [1, 0]]
 
 
+def test_labels_that_look_alike_are_said() -> None:
+    sentences = [tagged(["a"] * 20, ["B-per", "B-PER"] * 10)]
+    assert tag_notes(sentences, ("B-PER", "B-per")) == [
+        "labels that look alike and are learned as different ones: “B-PER” and “B-per” (by case)"
+    ]
+
+
 def test_a_word_that_is_not_seen_has_a_stated_label() -> None:
     assert label_without_pieces(("B-X", "O", "X")) == "O"
     assert label_without_pieces(("NOUN", "X")) == "X"

@@ -1,5 +1,6 @@
 """Which column holds what, and rows that cannot be used."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -180,3 +181,60 @@ def test_files_of_other_tasks_are_not_taken_for_lines_of_text(tmp_path: Path, na
         read_texts(path)
     with pytest.raises(InputError, match=rf"a file for the task {task}"):
         read_task_table(path)
+
+
+def test_utf_16_is_told_with_its_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("text;label\none;a\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"in UTF-16\. Read it with --encoding utf-16\."):
+        read_task_table(path)
+    with pytest.raises(InputError, match=r"Read it with --set table\.encoding=utf-16\."):
+        read_task_table(path, options=OptionNames(encoding="--set table.encoding=NAME"))
+    assert read_task_table(path, TableConfig(encoding="utf-16")).columns == Columns("text", None, "label")
+
+
+def test_nul_bytes_are_told_with_their_line_and_what_mends_the_only_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"text,label\none,a\ntw\0o,b\n")
+    with pytest.raises(InputError, match=r"a\.csv, line 3, .*NUL byte.*Remove such bytes.*--encoding") as told:
+        read_task_table(path)
+    assert "Leave the file out" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.dat", r"must be one of: \.txt.*\.csv.*a\.dat, whose ending \.dat tells no layout"),
+        ("a.xlsx", r"a\.xlsx, a spreadsheet\. Save its sheet as CSV"),
+        ("a.ODS", "a spreadsheet"),
+        ("a.parquet.gz", r"ending \.parquet"),
+    ],
+)
+def test_a_file_whose_ending_tells_no_table_is_not_taken_for_lines_of_text(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("text,label\none,a\n")
+    for read in (read_texts, read_task_table):
+        with pytest.raises(InputError, match=told):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "plain", "a.txt.gz"])
+def test_plain_text_gives_texts_and_is_told_to_have_no_labels(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"one\n") if name.endswith(".gz") else b"one\n")
+    _, rows = read_texts(path)
+    assert [row.values for row in rows] == [{"text": "one"}]
+    for config in (TableConfig(), TableConfig(label="kind")):
+        with pytest.raises(InputError, match=r"a column, which \.jsonl, \.csv.*each line is a text") as told:
+            read_task_table(path, config)
+        assert "--label" not in str(told.value)
+    assert ("give it the ending" in str(told.value)) == (name == "plain")
+
+
+def test_named_columns_do_not_hide_that_a_table_has_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n")
+    with pytest.raises(InputError, match=r"^A table must hold rows"):
+        read_task_table(path, TableConfig(text="text", label="label"))

@@ -57,6 +57,11 @@ def test_answers_that_no_question_has_an_entry_for_are_unknown(tmp_path: Path) -
     assert [row.values["answers"] is None for row in question_rows(path)] == [True, True, False]
 
 
+def test_a_row_has_no_column_that_no_question_has(tmp_path: Path) -> None:
+    (row,) = question_rows(write_squad(tmp_path / "q.json", squad((CONTEXT, [{"question": "Who?"}]))))
+    assert set(row.values) == {"question", "context"}
+
+
 def test_line_ends_stay_as_offsets_count_them(tmp_path: Path) -> None:
     row = {"question": "Where?", "context": CONTEXT, "answers": {"text": ["London"], "answer_start": [28]}}
     json_file = write_squad(tmp_path / "q.json", squad((CONTEXT, [asked("Where?", ("London", 28))])))
@@ -87,6 +92,8 @@ def test_a_flat_list_of_questions_is_read_too(tmp_path: Path) -> None:
         ('{"data": {"paragraphs": []}}', "under data: a dict"),
         ('{"data": [null]}', "under data: None in it"),
         ('{"data": [{"paragraphs": [{"context": "c"}]}]}', "under qas, after question 0: none"),
+        ('[{"text": "t", "label": "a"}]', "objects must hold question and context: they hold text, label"),
+        ('[{"id": 1, "question": "q"}]', "objects must hold question and context: they hold id, question"),
         ('{"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "x"}, 3]}]}]}', "under qas.*3 in it"),
     ],
 )
@@ -108,6 +115,13 @@ def test_json_of_another_form_is_refused_with_the_place(tmp_path: Path, text: st
         ({"answers": {"text": "Ada", "answer_start": 4.0}}, [("Ada", 4)]),
         ({"answers": ["Ada", "ink"], "answer_start": [0, 9]}, [("Ada", 0), ("ink", 9)]),
         ({"answers": "Ada", "answer_start": " 12 "}, [("Ada", 12)]),
+        ({"answers": "Ada", "answer_start": "7.0"}, [("Ada", 7)]),
+        ({"answers": "Ada", "answer_start": "-1.00"}, [("Ada", -1)]),
+        ({"answers": "Ada", "answer_start": " "}, [("Ada", None)]),
+        ({"answers": "Ada", "answer_start": "NaN"}, [("Ada", None)]),
+        ({"answers": "Ada", "answer_start": float("nan")}, [("Ada", None)]),
+        ({"answers": "", "answer_start": float("nan")}, []),
+        ({"answers": float("nan"), "answer_start": float("nan")}, []),
         ({"answers": "Ada"}, [("Ada", None)]),
         ({"answers": "Ada", "answer_start": ""}, [("Ada", None)]),
         ({"answers": [{"text": "Ada"}]}, [("Ada", None)]),
@@ -133,6 +147,8 @@ def test_every_way_of_writing_answers_is_understood(values: dict[str, Any], expe
         {"answers": "Ada", "answer_start": "first"},
         {"answers": "Ada", "answer_start": True},
         {"answers": "Ada", "answer_start": 1.5},
+        {"answers": "Ada", "answer_start": "1.5"},
+        {"answers": "Ada", "answer_start": "1e2"},
         {"answers": "\ud83d", "answer_start": 0},
     ],
 )

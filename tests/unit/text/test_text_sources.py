@@ -40,8 +40,8 @@ def test_a_named_file_of_unknown_suffix_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.bin", "a.txt", "a.csv", "book"])
 def test_a_binary_file_is_refused_before_anything_is_read(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"PK\x03\x04" + b"\0" * 10)
-    with pytest.raises(InputError, match=r"binary file \(NUL byte at offset 4\)"):
+    (tmp_path / name).write_bytes(b"PK\n\x04" + b"\0" * 10)
+    with pytest.raises(InputError, match=r"line 2, a binary file \(NUL byte at offset 4\)"):
         find_files([tmp_path / name])
 
 

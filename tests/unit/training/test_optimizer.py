@@ -20,7 +20,7 @@ from bertsmith.recipes.settings import with_assignments
 from bertsmith.training.config import OptimizerConfig, TrainingConfig
 from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
 from bertsmith.training.stacked import NUM_STACKED, num_stacked
-from bertsmith.training.step import TrainState, optimizer_tensors, restore_optimizer
+from bertsmith.training.step import TrainState, restore_tensors, state_tensors
 from made_corpora import made_model, weights_of
 
 KINDS = ("adamw", "adam_published", "lamb", "stable_adamw")
@@ -71,12 +71,12 @@ def test_any_optimizer_that_was_put_back_goes_on_to_the_bit(config: OptimizerCon
     go_on(one, range(3))
     other = made.state(pairs=True, optimizer=config)
     other.model.load_state_dict(weights_of(one.model))
-    restore_optimizer(other, load(save(optimizer_tensors(one))))
+    restore_tensors(other, load(save(state_tensors(one))))
     other.step = one.step
     go_on(one, range(3, 6))
     go_on(other, range(3, 6))
     assert all(torch.equal(value, other.model.state_dict()[name]) for name, value in one.model.state_dict().items())
-    tensors, others = optimizer_tensors(one), optimizer_tensors(other)
+    tensors, others = state_tensors(one), state_tensors(other)
     assert tensors.keys() == others.keys()
     assert {name.rpartition("/")[0] for name in tensors} == {name for name, _ in one.model.named_parameters()}
     assert all(torch.equal(tensor, others[name]) for name, tensor in tensors.items())
@@ -106,10 +106,10 @@ def test_vectors_never_decay(config: OptimizerConfig) -> None:
 def test_muon_takes_the_matrices_of_the_layers_and_nothing_else(kind: str) -> None:
     training = made.state(pairs=True, optimizer=OptimizerConfig(kind=kind, matrices="muon"))
     made.step(training, made.loader(pairs=True).micro_batches(0), pairs=True)
-    by_muon = {name.rpartition("/")[0] for name in optimizer_tensors(training) if name.endswith("/momentum_buffer")}
+    by_muon = {name.rpartition("/")[0] for name in state_tensors(training) if name.endswith("/momentum_buffer")}
     inner = ("attention.query_key_value", "attention.output", "feed_forward.up", "feed_forward.down")
     assert by_muon == {f"encoder.layers.{n}.{part}.weight" for n, part in itertools.product(range(2), inner)}
-    assert not any(name.rpartition("/")[0] in by_muon for name in optimizer_tensors(training) if "exp_avg" in name)
+    assert not any(name.rpartition("/")[0] in by_muon for name in state_tensors(training) if "exp_avg" in name)
 
 
 @pytest.mark.parametrize("kind", ["lamb", "adam_published"])
@@ -235,7 +235,7 @@ def test_without_a_largest_norm_gradients_stay_as_they_are() -> None:
 def test_the_state_of_the_published_kinds_is_two_means_and_no_count(kind: str) -> None:
     training = made.state(optimizer=OptimizerConfig(kind=kind))
     made.step(training, made.loader().micro_batches(0))
-    assert {name.rpartition("/")[2] for name in optimizer_tensors(training)} == {"exp_avg", "exp_avg_sq"}
+    assert {name.rpartition("/")[2] for name in state_tensors(training)} == {"exp_avg", "exp_avg_sq"}
 
 
 def test_no_optimizer_loads_torchs_compiler() -> None:

@@ -9,7 +9,7 @@ import torch
 from bertsmith.batches.batch import Batch
 from bertsmith.examples.targets import IGNORED
 from bertsmith.training.config import OptimizerConfig
-from bertsmith.training.step import StepReport, TrainState, new_optimizer, optimizer_tensors, restore_optimizer
+from bertsmith.training.step import StepReport, TrainState, new_optimizer, restore_tensors, state_tensors
 from made_corpora import weights_of
 
 
@@ -80,7 +80,7 @@ def test_parts_of_a_batch_give_the_same_run() -> None:
 def test_a_batch_without_targets_changes_no_weight_and_is_no_nan() -> None:
     training = made.state()
     made.step(training, made.loader().micro_batches(0))
-    before, moments = weights_of(training.model), {k: v.clone() for k, v in optimizer_tensors(training).items()}
+    before, moments = weights_of(training.model), {k: v.clone() for k, v in state_tensors(training).items()}
     empty = tuple(
         replace(batch, target_ids=torch.full_like(batch.target_ids, IGNORED), num_targets=0)
         for batch in made.loader().micro_batches(1)
@@ -89,7 +89,7 @@ def test_a_batch_without_targets_changes_no_weight_and_is_no_nan() -> None:
     assert (report.parts, report.gradient_norm, report.updated) == ((), 0.0, False)
     assert training.step == 2
     assert all(torch.equal(before[name], value) for name, value in training.model.state_dict().items())
-    assert all(torch.equal(moments[name], value) for name, value in optimizer_tensors(training).items())
+    assert all(torch.equal(moments[name], value) for name, value in state_tensors(training).items())
 
 
 def test_one_part_without_targets_does_not_disturb_the_others() -> None:
@@ -107,12 +107,12 @@ def test_a_gradient_that_is_not_finite_changes_no_weight() -> None:
     made.step(training, made.loader().micro_batches(0))
     with torch.no_grad():
         training.model.encoder.layers[0].feed_forward.up.bias[3] = torch.inf
-    before, moments = weights_of(training.model), {k: v.clone() for k, v in optimizer_tensors(training).items()}
+    before, moments = weights_of(training.model), {k: v.clone() for k, v in state_tensors(training).items()}
     report = made.step(training, made.loader().micro_batches(1))
     assert not report.updated
     assert len(report.parts) == 1
     assert all(torch.equal(before[name], value) for name, value in training.model.state_dict().items())
-    assert all(torch.equal(moments[name], value) for name, value in optimizer_tensors(training).items())
+    assert all(torch.equal(moments[name], value) for name, value in state_tensors(training).items())
     assert all(weight.grad is None for weight in training.model.parameters())
 
 
@@ -187,7 +187,7 @@ def test_an_optimizer_that_was_put_back_goes_on_to_the_bit() -> None:
         made.step(one, loader.micro_batches(number), pairs=True)
     other = made.state(pairs=True)
     other.model.load_state_dict(weights_of(one.model))
-    restore_optimizer(other, {name: value.clone() for name, value in optimizer_tensors(one).items()})
+    restore_tensors(other, {name: value.clone() for name, value in state_tensors(one).items()})
     other.step = one.step
     for number in range(3, 6):
         made.step(one, loader.micro_batches(number), pairs=True)

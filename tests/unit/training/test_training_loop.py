@@ -13,12 +13,14 @@ import torch
 from bertsmith.batches.batch import Batch
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.foundation.errors import BertsmithError, Stopped
+from bertsmith.training import weight_average
 from bertsmith.training.config import TrainingConfig
 from bertsmith.training.events import CheckpointWritten, Event, Progress, RunStarted, StepsDecided, Validated
 from bertsmith.training.loop import Bookkeeping, TrainingLoop, restored
 from bertsmith.training.schedule import StepBudget
 from bertsmith.training.step import TrainState, new_optimizer
 from bertsmith.training.stopping import StopRequest
+from bertsmith.training.weight_average import new_average
 from made_corpora import made_tokenizer, weights_of
 
 CONFIG = TrainingConfig(log_every_steps=1, validate_every_share=0.25, batch_tokens=100)
@@ -58,33 +60,46 @@ class _Told:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-def _stopped_and_resumed(folder: Path, stop_at: int) -> tuple[TrainState, _Told]:
+def _stopped_and_resumed(folder: Path, stop_at: int, config: TrainingConfig) -> tuple[TrainState, _Told]:
     told = _Told()
     stop = StopRequest()
+    state = _state(config)
 
     def stop_there(event: Event) -> None:
         if isinstance(event, Progress) and event.step == stop_at:
             stop.requested = True
 
     with pytest.raises(Stopped, match=rf"step {stop_at} of {TOTAL}"):
-        _loop(folder, [told, stop_there], stop=stop).run()
+        _loop(folder, [told, stop_there], stop=stop, state=state, config=config).run()
     checkpoint = CheckpointStore(folder).newest()
     assert checkpoint is not None
     assert checkpoint.step == stop_at
     read, saved = checkpoint.read()
     model = read.model.train()
-    state = TrainState(model, new_optimizer(model, CONFIG.optimizer))
+    state = TrainState(model, new_optimizer(model, CONFIG.optimizer), average=new_average(model, config))
     books = restored(state, saved)
-    _loop(folder, [told], state=state, books=books).run()
+    _loop(folder, [told], state=state, books=books, config=config).run()
     return state, told
 
 
+@pytest.fixture(autouse=True)
+def _short_runs_are_averaged_as_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weight_average, "_LONG", 1)
+
+
+def _state(config: TrainingConfig) -> TrainState:
+    state = made.state(dropout=0.1)
+    return replace(state, average=new_average(state.model, config))
+
+
 @pytest.mark.parametrize("stop_at", [1, 7, 10])
-def test_a_stopped_run_that_goes_on_is_the_same_run(tmp_path: Path, stop_at: int) -> None:
+@pytest.mark.parametrize("average_share", [0.0, 0.5])
+def test_a_stopped_run_that_goes_on_is_the_same_run(tmp_path: Path, stop_at: int, average_share: float) -> None:
+    config = CONFIG.model_copy(update={"average_share": average_share})
     whole = _Told()
-    loop = _loop(tmp_path / "whole", [whole])
+    loop = _loop(tmp_path / "whole", [whole], state=_state(config), config=config)
     loop.run()
-    state, told = _stopped_and_resumed(tmp_path / "cut", stop_at)
+    state, told = _stopped_and_resumed(tmp_path / "cut", stop_at, config)
     expected = weights_of(loop.state.model)
     assert all(torch.equal(expected[name], value) for name, value in state.model.state_dict().items())
 
@@ -97,6 +112,34 @@ def test_a_stopped_run_that_goes_on_is_the_same_run(tmp_path: Path, stop_at: int
         [event.step for event in told.of(Validated)] == [event.step for event in whole.of(Validated)] == [5, 10, 15, 20]
     )
     assert [event.resumed for event in told.of(RunStarted)] == [False, True]
+
+
+def test_the_mean_of_the_weights_is_validated_sampled_and_left_while_training_goes_on_without_it(
+    tmp_path: Path,
+) -> None:
+    config = CONFIG.model_copy(update={"average_share": 0.5})
+    plain = _loop(tmp_path / "plain", [])
+    state, seen = _state(config), list[dict[str, torch.Tensor]]()
+
+    def look() -> dict[str, float]:
+        seen.append({name: value.clone() for name, value in weights_of(state.model).items()})
+        return {"loss": 3.0}
+
+    def sample() -> list[str]:
+        look()
+        return []
+
+    plain.run()
+    _loop(tmp_path / "mean", [], state=state, config=config, validate=look, sample=sample).run()
+    left = weights_of(state.model)
+    assert all(
+        torch.equal(value, seen[-1][name]) and torch.equal(value, seen[-2][name]) for name, value in left.items()
+    )
+    checkpoint = CheckpointStore(tmp_path / "mean").newest()
+    assert checkpoint is not None
+    trained = weights_of(checkpoint.read()[0].model)
+    assert all(torch.equal(value, trained[name]) for name, value in weights_of(plain.state.model).items())
+    assert not all(torch.equal(value, trained[name]) for name, value in left.items())
 
 
 def test_a_stop_between_two_reports_keeps_what_was_summed(tmp_path: Path) -> None:

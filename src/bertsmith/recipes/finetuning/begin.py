@@ -9,6 +9,7 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.start_model import freeze_encoder, start_model
 from bertsmith.training.config import LoopConfig
 from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.weight_average import new_average
 
 
 def loop_config_of(config: FinetuneConfig, given: Given) -> LoopConfig:
@@ -41,4 +42,4 @@ def new_state(model: Model, config: FinetuneConfig, loop_config: LoopConfig, dev
     model.train()
     if config.freeze == "encoder":
         freeze_encoder(model)
-    return TrainState(model, new_optimizer(model, loop_config.optimizer))
+    return TrainState(model, new_optimizer(model, loop_config.optimizer), average=new_average(model, loop_config))

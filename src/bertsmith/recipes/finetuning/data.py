@@ -1,5 +1,6 @@
 """The data of a fine-tuning: files become rows to train on and to validate on, and what stands out in them is said."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +19,15 @@ from bertsmith.examples.data_look import (
     row_lengths,
     validation_label_notes,
 )
-from bertsmith.examples.table_config import OptionNames
+from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import MissingColumn
 from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
 from bertsmith.recipes.finetuning.task import Grouped, Task, TaskRows
 from bertsmith.text.arrow_files import dataset_files, is_dataset_folder
+from bertsmith.text.shown import on_one_line
 from bertsmith.text.tables import table_sha256
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -81,7 +84,7 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     if config.validation is not None:
         train = rows
         path = task_file(config.validation, "--validation")
-        validation = task.read(path, config.data, like=rows, options=_OPTIONS)
+        validation = _validation_rows(task, path, config.data, rows)
         task.check(validation, labels)
         facts["validation_sha256"] = table_sha256(path)
         notes += [f"{path.name}: {note}" for note in validation.notes]
@@ -102,7 +105,25 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     found = task.facts(train, labels)
     notes += [*_notes(files, train, validation, (found, task.facts(validation, labels))), *task.notes(train, labels)]
     facts |= {"train_rows": len(train.items), "validation_rows": len(validation.items)}
-    return TaskData(labels, train, validation, tuple(notes), facts | found)
+    return TaskData(labels, train, validation, tuple(map(on_one_line, notes)), facts | found)
+
+
+def _validation_rows(task: Task, path: Path, data: TableConfig, train: TaskRows) -> TaskRows:
+    """The rows of a validation file, by the columns of the training file.
+
+    Raises:
+        InputError: as `Task.read`; for a column that only the training file told, with that file's name.
+    """
+    try:
+        return task.read(path, data, like=train, options=_OPTIONS)
+    except MissingColumn as error:
+        if error.column in (data.text, data.pair, *re.split(r"\s*,\s*", data.label or ""), data.label):
+            raise
+        raise InputError(
+            f"The validation file must have the columns that are read of {train.path.name}: {train.layout}",
+            f"{path} with the columns {', '.join(error.names)}, and without {error.column}",
+            "Give it these columns.",
+        ) from None
 
 
 def _held_out(task: Task, rows: TaskRows, labels: Sequence[str], share: float) -> tuple[TaskRows, TaskRows]:

@@ -7,11 +7,13 @@ from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
 from bertsmith.examples.data_look import cut_note
 from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.task_columns import refuse_unlike
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.task_outputs import HEADS, batch_outputs
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.data import task_file
 from bertsmith.recipes.finetuning.tasks import TASKS
+from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs
 from bertsmith.recipes.results import Report
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -54,6 +56,8 @@ def evaluate_task(
     rows = replace(
         task.read(task_file(str(source), "evaluate"), table, like=None, options=OptionNames()), held_out=True
     )
+    if heads.pairs is not None:
+        refuse_unlike(heads.pairs, has_pairs(rows), f"{rows.path}, with {rows.columns}", OptionNames())
     task.check(rows, heads.labels)
     long_texts = "windows" if heads.windows else tokenizer.long_texts
     examples = task.examples(rows, heads.labels, tokenizer, max_length=length, long_texts=long_texts, heads=heads)

@@ -8,6 +8,7 @@ import numpy as np
 
 from bertsmith.checkpoints.checkpoint import CheckpointStore
 from bertsmith.engine.device import Device
+from bertsmith.foundation.errors import BertsmithError
 from bertsmith.inference.task_outputs import HEADS, batch_outputs
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
@@ -30,7 +31,10 @@ class Validation:
         self._last_outputs: np.ndarray | None = None
 
     def __call__(self) -> dict[str, float]:
+        """The scores of the model as it is; none of them is a number where its outputs are no finite numbers."""
         self._last_outputs = self._outputs()
+        if not _is_finite(self._last_outputs):
+            return dict.fromkeys(self._given.metrics, math.nan)
         return self._given.scores(self._evaluation(self._last_outputs, self._model.config.heads))
 
     def settle(self, *, has_other_weights: bool) -> dict[str, Any]:
@@ -39,9 +43,18 @@ class Validation:
         Args:
             has_other_weights: whether the model's weights are others than at the last validation, whose outputs are
                 the model's own otherwise.
+
+        Raises:
+            BertsmithError: if what the model gives are no finite numbers.
         """
         model, given = self._model, self._given
         outputs = self._outputs() if has_other_weights or self._last_outputs is None else self._last_outputs
+        if not _is_finite(outputs):
+            raise BertsmithError(
+                "A fine-tuned model must give finite numbers. "
+                "Received: outputs on the validation rows that are not. "
+                "Begin anew with a lower rate: --restart --learning-rate …"
+            )
         heads = given.task.settle(outputs, given.examples.validation, given.data.validation, model)
         is_rewritten = heads.value_scale != model.config.heads.value_scale
         model.config = model.config.model_copy(update={"heads": heads})
@@ -57,6 +70,10 @@ class Validation:
     def _evaluation(self, outputs: np.ndarray, heads: HeadsConfig) -> dict[str, Any]:
         given = self._given
         return given.task.evaluation(outputs, given.examples.validation, given.data.validation, heads)
+
+
+def _is_finite(outputs: np.ndarray) -> bool:
+    return bool(np.isfinite(outputs).all())
 
 
 def closing_validations(config: FinetuneConfig, heads: HeadsConfig) -> int:
@@ -95,6 +112,10 @@ def keep_best(
     if checkpoint is None:
         notify(f"the best validation was at step {best}, whose checkpoint is gone: the last model is kept")
         return state.step
-    state.model.load_state_dict(checkpoint.read()[0].model.state_dict())
+    read, saved = checkpoint.read()
+    state.model.load_state_dict(read.model.state_dict())
+    if state.average is not None:  # What was validated.
+        state.average.restore(saved.tensors)
+        state.average.settle()
     notify(f"the model of step {best} is kept, whose {metric.replace('_', ' ')} was the best")
     return best

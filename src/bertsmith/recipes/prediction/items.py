@@ -11,12 +11,14 @@ from bertsmith.examples.question_tables import CONTEXT_COLUMNS, open_questions, 
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.tagged_lists import is_table
 from bertsmith.examples.tagged_rows import read_words
-from bertsmith.examples.task_columns import SAMPLE_ROWS, Columns, named_column
+from bertsmith.examples.task_columns import SAMPLE_ROWS, Columns, named_column, refuse_unlike
 from bertsmith.examples.task_tables import open_rows, read_texts, task_row
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction.rows import ItemRow, held_together
 from bertsmith.text.arrow_files import is_dataset_folder
+from bertsmith.text.questions import is_question_file
+from bertsmith.text.separated import separator_note
 from bertsmith.text.sources import file_kind
 from bertsmith.text.streams import STREAM, LinesAre, Stream, stream_rows
 from bertsmith.text.tables import PLAIN_COLUMN, TableRow, about_rows
@@ -56,6 +58,16 @@ class Input:
     """Whether later rows may be read before earlier ones are answered: not so where somebody types them."""
     about_rows: int | None
     """About how many rows there are; None where that is not known."""
+    pairs: bool | None = None
+    """Whether each row is a pair of texts, and not one that stands alone; None where rows differ or are neither."""
+
+    def refuse_unless_pairs_are(self, expected: bool | None) -> None:
+        """Raise an `InputError` for pairs where a model was trained on texts that stand alone, and the other way round.
+
+        Args:
+            expected: whether it was trained on pairs; None where that is not known.
+        """
+        refuse_unlike(expected, self.pairs, f"a file with {self.columns}", _TEXT_NAMES)
 
 
 def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, given: Given = Given()) -> Input:
@@ -74,10 +86,18 @@ def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, gi
     """
     if not path.is_file() and not is_dataset_folder(path):
         raise InputError("--input must name a file, or be - for standard input", path, "Check the path.")
-    columns, rows = _opened(task, path, config, given)
+    if given.question is not None and is_question_file(path):
+        raise InputError(
+            "--question is asked of texts, and a .json file holds questions of its own",
+            f"--question with {path}",
+            "Leave --question out, or give a file of texts.",
+        )
+    columns, rows, pairs = _opened(task, path, config, given)
     # Of sentences with a word a line, and of questions in one document, the lines say nothing.
     counted = task != "tag" or _is_text_table(path, config)
-    return Input(columns, held_together(rows), can_wait=True, about_rows=about_rows(path) if counted else None)
+    about = about_rows(path, config.encoding) if counted else None
+    columns += separator_note(path, config.encoding)
+    return Input(columns, held_together(rows), can_wait=True, about_rows=about, pairs=pairs)
 
 
 def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: Given = Given()) -> Input:
@@ -99,24 +119,26 @@ def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: G
     return Input(columns, parts, can_wait=False, about_rows=None)
 
 
-def _opened(task: str, path: Path, config: TableConfig, given: Given) -> tuple[str, Iterator[ItemRow]]:
+def _opened(task: str, path: Path, config: TableConfig, given: Given) -> tuple[str, Iterator[ItemRow], bool | None]:
+    """What is read from where, the rows, and whether they are pairs of texts."""
     options = _NAMES.get(task, _TEXT_NAMES)
     if task == "answer" and given.question is None:
         columns, rows = open_questions(path, config, labels=False, options=options)
-        return str(columns), _item_rows(rows, lambda row: question_of(path, row, columns, options=options).key)
+        return str(columns), _item_rows(rows, lambda row: question_of(path, row, columns, options=options).key), None
     if task == "choose" and not given.choices:
         choices, rows = read_choices(path, config, options=options)
-        return str(choices), _item_rows(rows, lambda row: choice_row(path, row, choices, options=options).item)
+        return str(choices), _item_rows(rows, lambda row: choice_row(path, row, choices, options=options).item), None
     if task == "tag" and _holds_words(path, config):
         words, sentences = read_words(path, config, options=options)
-        return str(words), _sentence_rows(sentences)
+        return str(words), _sentence_rows(sentences), None
     if task == "answer":
         config, options = _of_contexts(path, config), _CONTEXT_NAMES
     # Of what is found in a text the place is told, counted in the text as it was written.
     columns, rows = read_texts(path, config, options=options, as_written=task in ("answer", "tag"))
     if task == "embed" and columns.pair is not None:
         raise InputError("embed reads one column of texts", f"{path}, with {columns}", f"Name it with {options.text}.")
-    return str(columns), _item_rows(rows, _made_of_text(path, columns, options, given))
+    pairs = columns.pair is not None if task in _TASKS_OF_PAIRS else None
+    return str(columns), _item_rows(rows, _made_of_text(path, columns, options, given)), pairs
 
 
 def _is_text_table(path: Path, config: TableConfig) -> bool:

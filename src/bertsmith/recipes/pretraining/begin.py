@@ -15,6 +15,7 @@ from bertsmith.recipes.pretraining.start_model import start_model
 from bertsmith.recipes.step_budget import steps_without_clock
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.weight_average import new_average
 
 DEFAULT_EPOCHS = 3.0
 
@@ -85,4 +86,5 @@ def new_state(model: Model, config: PretrainConfig, device: Device) -> TrainStat
         model.encoder.recompute_activations(True)
     model = model.to(device.name)
     model.train()
-    return TrainState(model, new_optimizer(model, config.training.optimizer))
+    training = config.training
+    return TrainState(model, new_optimizer(model, training.optimizer), average=new_average(model, training))

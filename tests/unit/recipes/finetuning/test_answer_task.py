@@ -228,7 +228,7 @@ def test_a_file_without_answers_is_not_evaluated_as_one_that_has_none(work: Path
     assert_refused(
         _config(work, validation=str(path)),
         tmp_path / "run",
-        r"one of the file's columns: id, question, context.*answers",
+        r"the columns id, question, context, and without answers",
     )
 
 

@@ -14,8 +14,9 @@ import torch
 from finetune_parts import COUNTS, QUICK, config_of, fill_work
 
 import bertsmith
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.folders.model_folder import read_model, write_model
-from bertsmith.foundation.errors import InputError, Stopped
+from bertsmith.foundation.errors import BertsmithError, InputError, Stopped
 from bertsmith.foundation.files import new_folder
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.model import Dropout
@@ -24,6 +25,7 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.start_model import open_source, start_model
 from bertsmith.recipes.results import Run
+from bertsmith.training import weight_average
 from bertsmith.training.events import EndedEarly, Event, Observer, Progress, Validated
 from bertsmith.training.log import read_log
 from made_corpora import made_tokenizer
@@ -234,6 +236,27 @@ def test_pairs_and_a_validation_file_with_labels_as_numbers(work: Path) -> None:
     assert isinstance(classify, ClassifyPredictor)
     ((one,), (other,)) = (classify([pair]) for pair in (("a boat", "rain"), ("a boat", "bread")))
     assert one.scores != other.scores
+    # It knows that it reads pairs.
+    with pytest.raises(InputError, match=r"trained on pairs of texts.*text 2, which stands alone.*--pair"):
+        classify([("a boat", "rain"), "a boat"])
+    alone = write_rows(work / "alone.jsonl", [{"text": "a boat", "label": 1}, {"text": "rain", "label": 5}])
+    with pytest.raises(InputError, match=r"trained on pairs of texts.*alone\.jsonl.*--text and --pair"):
+        bertsmith.evaluate(run.folder, alone, device="cpu", precision="fp32")
+
+
+def test_a_model_of_texts_that_stand_alone_is_given_no_pairs(
+    learned: tuple[Run, list[str], list[Event]], work: Path
+) -> None:
+    folder = learned[0].folder
+    classify = bertsmith.load(folder, device="cpu", precision="fp32")
+    with pytest.raises(InputError, match=r"stand alone must be given such.*text 1, which is a pair"):
+        classify(("a boat", "rain"))
+    rows = made_rows({"wet": 3, "dry": 3}, pairs=True)
+    path = write_rows(work / "both.jsonl", rows)
+    with pytest.raises(InputError, match=r"stand alone.*pair “sentence2”.*with --text alone"):
+        bertsmith.evaluate(folder, path, device="cpu", precision="fp32")
+    table = TableConfig(text="sentence1")
+    assert bertsmith.evaluate(folder, path, table=table, device="cpu", precision="fp32").metrics["rows"] == 6
 
 
 def test_a_trained_classifier_goes_on_with_its_labels_in_its_order(
@@ -308,6 +331,32 @@ def test_the_model_of_the_best_validation_is_kept_whichever_way_is_better(work: 
         assert isinstance(found, ClassifyPredictor)
     last = finetune_run(_spoilt(work, keep="last"), work / "last")
     assert last.metrics["loss"] == _validations(last)[-1]["loss"]
+
+
+def test_the_mean_of_the_weights_is_kept_as_it_was_validated_and_a_resumed_run_has_the_same(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weight_average, "_LONG", 1)
+    config = _spoilt(work, metric="loss", average_share=0.5)
+    run = finetune_run(config, work / "mean")
+    losses = [entry["loss"] for entry in _validations(run)]
+    assert run.metrics["loss"] == pytest.approx(min(losses))
+    with pytest.raises(Stopped):
+        finetune_run(config, work / "mean-parted", observers=[_StopsAt(7)])
+    assert _same(finetune_run(config, work / "mean-parted").model_folder, run.model_folder)
+    plain = finetune_run(_spoilt(work, metric="loss", average_share=0.0), work / "no-mean")
+    assert not _same(plain.model_folder, run.model_folder)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_a_model_that_came_apart_is_no_result(work: Path, keep: str) -> None:
+    training = {"optimizer": {"learning_rate": 1e30}, "keep": keep}
+    config, out = config_of(work, length={"steps": 3}, training=training), work / f"apart-{keep}"
+    with pytest.raises(BertsmithError, match=r"must give finite numbers.*--learning-rate"):
+        finetune_run(config, out)
+    assert not (out / "model").exists()
+    assert not (out / "evaluation.json").exists()
 
 
 def test_the_direction_can_be_turned(work: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.errors import InputError
-from bertsmith.recipes.prediction.items import file_input, num_characters
+from bertsmith.recipes.prediction.items import Given, file_input, num_characters
 from made_tasks import write_rows
 
 
@@ -39,6 +39,19 @@ def test_pairs_are_read_from_their_columns_where_a_task_takes_them(tmp_path: Pat
     with pytest.raises(InputError, match=r"embed reads one column.*--text-column"):
         file_input("embed", path)
     assert _items("embed", path, TableConfig(text="sentence2")) == ["blue"]
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_a_file_that_is_unlike_what_a_model_was_trained_on_is_refused(tmp_path: Path, expected: bool) -> None:
+    path = write_rows(tmp_path / "a.csv", [{"sentence1": "red", "sentence2": "blue"}])
+    both, alone = file_input("classify", path), file_input("classify", path, TableConfig(text="sentence1"))
+    fits, other = (both, alone) if expected else (alone, both)
+    for found in (fits, file_input("tag", path, TableConfig(text="sentence1"))):
+        found.refuse_unless_pairs_are(expected)
+    other.refuse_unless_pairs_are(None)
+    told = "both columns with --text-column and --pair-column" if expected else "with --text-column alone"
+    with pytest.raises(InputError, match=told):
+        other.refuse_unless_pairs_are(expected)
 
 
 def test_words_are_read_from_lists_from_columns_and_out_of_texts(tmp_path: Path) -> None:
@@ -89,3 +102,27 @@ def test_the_size_of_an_item_counts_all_of_its_texts() -> None:
     assert num_characters(("four", "five5")) == 9
     assert num_characters(["a", "bc"]) == 3
     assert num_characters(None) == 0
+
+
+def test_a_table_that_is_not_separated_by_commas_is_read_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sep=;\nText;Label\nred;a\nblue;b\n")
+    found = file_input("classify", path)
+    assert found.columns == "text “Text”, separated by “;”"
+    assert found.about_rows == 2
+    assert _items("classify", path) == ["red", "blue"]
+
+
+@pytest.mark.parametrize("task", ["classify", "regress", "multilabel", "choose", "answer", "embed"])
+def test_a_file_whose_ending_tells_nothing_is_no_input(tmp_path: Path, task: str) -> None:
+    path = tmp_path / "a.dat"
+    path.write_text("text,label\nred,a\n")
+    with pytest.raises(InputError, match=r"must be one of: \.txt.*ending \.dat"):
+        file_input(task, path)
+
+
+def test_a_question_beside_a_file_that_has_its_own_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{}")
+    with pytest.raises(InputError, match=r"questions of its own.*Leave --question out"):
+        file_input("answer", path, given=Given("What?"))

@@ -26,7 +26,7 @@ from bertsmith.objectives.classification import (
 from bertsmith.objectives.softmax import softmax
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
-from bertsmith.recipes.finetuning.tasks.task_rows import table_rows
+from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs, table_rows
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -72,7 +72,7 @@ class Classify:
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
         """A classifier of the labels."""
-        return {"labels": tuple(labels), "windows": config.long_texts == "windows"}
+        return {"labels": tuple(labels), "windows": config.long_texts == "windows", "pairs": has_pairs(rows)}
 
     def examples(
         self,

@@ -37,7 +37,9 @@ from bertsmith.objectives.multilabel import (
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
+from bertsmith.text.separated import separator_note
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _NO_LABEL = "no label"
@@ -64,7 +66,8 @@ class Multilabel:
         """Read a table of texts with labels."""
         table = read_multilabel_table(path, data, options=options, like=None if like is None else like.layout)
         columns = replace(table, table=replace(table.table, rows=()))
-        return TaskRows(path, table.rows, f"{table}", tuple(table_notes(table.table)), columns)
+        told = f"{table}{separator_note(path, data.encoding)}"
+        return TaskRows(path, table.rows, told, tuple(table_notes(table.table)), columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """Every label, ordered by name, or as its columns stand."""
@@ -100,7 +103,7 @@ class Multilabel:
                 config.training.metric,
                 "Use loss, micro_f1, macro_f1 or label_ranking_average_precision.",
             )
-        return {"labels": tuple(labels), "windows": config.long_texts == "windows"}
+        return {"labels": tuple(labels), "windows": config.long_texts == "windows", "pairs": has_pairs(rows)}
 
     def examples(
         self,

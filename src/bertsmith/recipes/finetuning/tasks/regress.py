@@ -20,7 +20,7 @@ from bertsmith.objectives.regression import Regression, regression_scores, resca
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
-from bertsmith.recipes.finetuning.tasks.task_rows import table_rows
+from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs, table_rows
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -75,7 +75,7 @@ class Regress:
         """
         refuse_class_weights(config, "values have no classes")
         scale = value_scale(_values(rows), rows.path)
-        return {"value_scale": scale, "windows": config.long_texts == "windows"}
+        return {"value_scale": scale, "windows": config.long_texts == "windows", "pairs": has_pairs(rows)}
 
     def examples(
         self,

@@ -1,0 +1,134 @@
+"""Fields of .csv and .tsv files, and what separates them."""
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertsmith.foundation.errors import InputError
+from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, whole_lines
+from bertsmith.text.sources import file_kind
+
+_SAMPLE_ROWS = 100
+_NAMED = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
+"""Excel's first line, which names the separator."""
+_QUOTED = re.compile(r'"[^"]*"')
+_OTHER_DELIMITERS = ";\t"
+"""What Excel writes into a .csv file where a comma is the decimal sign, and into its “Unicode text”."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How the lines of a file are split."""
+
+    delimiter: str
+    is_quoting: bool
+    """Whether quotes hold fields together."""
+    num_lines_before: int = 0
+    """Lines before the header that are passed over."""
+
+
+def separation(path: Path, encoding: str = "utf-8") -> Separation:
+    """How a .csv or .tsv file is split.
+
+    A .csv file is separated by what its first line names as Excel does, ``sep=;``; else by commas, unless its header
+    has none outside of quotes and semicolons or tabs split it into several names.
+
+    Raises:
+        InputError: if the file cannot be opened or decoded.
+    """
+    if file_kind(path).layout == "tsv":
+        return Separation("\t", _quotes_are_quoting(path, encoding))
+    lines = (line for _, line in whole_lines(path, encoding))
+    first = next(lines, "")
+    if named := _NAMED.fullmatch(first):
+        return Separation(named[1], is_quoting=True, num_lines_before=1)
+    return Separation(_delimiter(_header(itertools.chain([first], lines))), is_quoting=True)
+
+
+def separator_note(path: Path, encoding: str = "utf-8") -> str:
+    """What is said behind the columns of a .csv file that is not separated by commas; nothing of other files.
+
+    Raises:
+        InputError: as `separation`.
+    """
+    if path.is_dir() or file_kind(path).layout != "csv":
+        return ""
+    delimiter = separation(path, encoding).delimiter
+    return {",": "", "\t": ", separated by tabs"}.get(delimiter, f", separated by “{delimiter}”")
+
+
+def separated_fields(path: Path, how: Separation, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number (of its first line) and fields of every row that is not empty, however many fields it has.
+
+    Raises:
+        InputError: if the file cannot be decoded, and for quotes that do not come in pairs, which leave no way to tell
+            the rows that follow.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_CHARACTERS))
+    lines = (f"{line}\n" for _, line in whole_lines(path, encoding))
+    for _ in range(how.num_lines_before):
+        next(lines, None)
+    reader = csv.reader(
+        lines,
+        delimiter=how.delimiter,
+        quoting=csv.QUOTE_MINIMAL if how.is_quoting else csv.QUOTE_NONE,
+        quotechar='"' if how.is_quoting else None,
+        strict=True,
+    )
+    first_line = 1 + how.num_lines_before
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{path.name} must hold quotes in pairs",
+                f"{path}, line {first_line}: a row that cannot be split ({error})",
+                "Mend or remove that row.",
+            ) from None
+        if row is None:
+            return
+        if row:
+            yield first_line, row
+        first_line = reader.line_num + 1 + how.num_lines_before
+
+
+def _header(lines: Iterable[str]) -> str:
+    """The first row that is not empty, whole where a name in quotes goes over several lines."""
+    header = ""
+    for line in itertools.islice(lines, _SAMPLE_ROWS):
+        header = f"{header}{line}\n" if header or line else ""
+        if header and header.count('"') % 2 == 0:
+            break
+    return header
+
+
+def _delimiter(header: str) -> str:
+    if "," in _QUOTED.sub("", header):
+        return ","
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_CHARACTERS))
+    counts: dict[str, int] = {}
+    for delimiter in _OTHER_DELIMITERS:
+        names = next(csv.reader(io.StringIO(header), delimiter=delimiter), [])
+        counts[delimiter] = sum(bool(name.strip()) for name in names)
+    best = max(_OTHER_DELIMITERS, key=lambda delimiter: counts[delimiter])
+    return best if counts[best] > 1 else ","
+
+
+def _quotes_are_quoting(path: Path, encoding: str) -> bool:
+    """Whether quotes in a .tsv file hold fields together, where they are often plain characters.
+
+    They are taken for quoting only where some field begins with one, and the first rows, read with quoting, have the
+    header's columns.
+    """
+    plain = itertools.islice(whole_lines(path, encoding), _SAMPLE_ROWS)
+    if not any(field.startswith('"') for _, line in plain for field in line.split("\t")):
+        return False
+    quoted = itertools.islice(separated_fields(path, Separation("\t", is_quoting=True), encoding), _SAMPLE_ROWS)
+    try:
+        return len({len(row) for _, row in quoted}) == 1
+    except InputError:
+        return False
