@@ -13,13 +13,14 @@ from bertsmith.objectives.embedding import EmbedConfig
 from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.training.config import LengthConfig, LoopConfig
 
-_OPTIMIZER = {"beta2": 0.999, "layer_decay": 0.9}
+_OPTIMIZER = {"beta2": 0.999}
 _SCHEDULE = {"warmup_share": 0.1}
-_LOOP = {"average_share": 0.4, "validate_every_share": 0.2, "keep_checkpoints": 1}
+_LOOP = {"validate_every_share": 0.2, "keep_checkpoints": 1}
 
 _ROWS_SEEN, _ROWS_SEEN_A_LABEL, _TOKENS_SEEN = 30_000, 1_000, 4_000_000
 _FEW_ROWS = 2_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 3.0, 20.0
+_AVERAGE_SHARE, _LAYER_DECAY = 0.4, 0.9
 _WIDTH_OF_BASE = 768
 _RATE_OF_BASE, _EMBEDDING_RATE_OF_BASE = 5e-5, 4e-5
 _HIGHEST_RATE = 1e-3
@@ -29,8 +30,7 @@ class FinetuneTraining(LoopConfig):
     """Everything about fine-tuning that is not the model, the data or the length of the run.
 
     What is not given here is as published BERT was fine-tuned (Devlin et al. 2019, appendix A.3), and not as it was
-    pre-trained; but lower layers have lower rates, and a mean of the weights is what the run leaves, as trials asked
-    (docs/lab-notes.md). A learning rate that is not given is chosen by the width of the model.
+    pre-trained. A learning rate that is not given is chosen by the width of the model.
     """
 
     batch_size: Annotated[int, Field(ge=1)] | None = None
@@ -93,6 +93,21 @@ class FinetuneConfig(Config):
     data: TableConfig = TableConfig()
     training: FinetuneTraining = FinetuneTraining()
     runtime: RuntimeConfig = RuntimeConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_trials_asked(cls, values: Any) -> Any:
+        """A mean of the weights is left, and lower layers have lower rates where they have been trained before.
+
+        The trials are in docs/lab-notes.md. Embedders were not tried.
+        """
+        training: Any = values.get("training", {}) if isinstance(values, dict) else None
+        optimizer: Any = training.get("optimizer", {}) if isinstance(training, dict) else None
+        if not isinstance(optimizer, dict) or values.get("task") == "embed":
+            return values
+        if not values.get("fresh_weights"):
+            optimizer = {"layer_decay": _LAYER_DECAY} | optimizer
+        return values | {"training": {"average_share": _AVERAGE_SHARE} | training | {"optimizer": optimizer}}
 
     @model_validator(mode="after")
     def _parts_fit_the_task(self) -> "FinetuneConfig":

@@ -16,6 +16,23 @@ def test_defaults_are_those_of_fine_tuning() -> None:
     assert (config.dropout, config.data.encoding) == (0.1, "utf-8")
 
 
+@pytest.mark.parametrize(
+    ("values", "share", "decay"),
+    [
+        ({}, 0.4, 0.9),
+        ({"task": "tag", "training": {"optimizer": {"learning_rate": 1e-5}, "patience": 2}}, 0.4, 0.9),
+        ({"training": {"average_share": 0.0, "optimizer": {"layer_decay": 0.8}}}, 0.0, 0.8),
+        # Nothing in the layers has been learned before.
+        ({"fresh_weights": True}, 0.4, 1.0),
+        ({"task": "embed"}, 0.0, 1.0),
+    ],
+)
+def test_a_mean_is_left_and_lower_layers_learn_less(values: dict[str, object], share: float, decay: float) -> None:
+    training = _config(**values).training
+    assert (training.average_share, training.optimizer.layer_decay) == (share, decay)
+    assert (training.keep_checkpoints, training.optimizer.beta2) == (1, 0.999)
+
+
 def test_one_setting_leaves_the_other_defaults() -> None:
     config = _config(training={"optimizer": {"weight_decay": 0.3}, "schedule": {"shape": "cosine"}, "seed": 4})
     assert (config.training.optimizer.weight_decay, config.training.optimizer.beta2) == (0.3, 0.999)

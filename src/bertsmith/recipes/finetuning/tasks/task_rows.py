@@ -30,4 +30,4 @@ def table_rows(
 
 def has_pairs(rows: TaskRows) -> bool:
     """Whether each row holds a pair of texts, and not one that stands alone."""
-    return rows.layout.pair is not None
+    return rows.items[0].pair is not None
