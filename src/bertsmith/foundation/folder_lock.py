@@ -1,4 +1,5 @@
-"""A folder that one process at a time works in. The system ends the lock with the process, however that ends."""
+"""A folder that one process at a time works in. The system ends the lock with the process, however that ends, and with
+those that it has forked."""
 
 import contextlib
 import os
@@ -51,7 +52,7 @@ def _lock(path: Path) -> int | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = _holder(os.fstat(descriptor).st_ino)
+        holder = _holder(os.fstat(descriptor))
         os.close(descriptor)
         raise InputError(
             "One process at a time may work in a folder",
@@ -64,11 +65,12 @@ def _lock(path: Path) -> int | None:
     return descriptor
 
 
-def _holder(inode: int) -> str:
+def _holder(folder: os.stat_result) -> str:
     """The process that holds the lock of a file, as far as the system tells."""
     lines = _LOCKS.read_text().splitlines() if _LOCKS.is_file() else []
+    device = f"{os.major(folder.st_dev):02x}:{os.minor(folder.st_dev):02x}"
     for fields in map(str.split, lines):
         # A number, FLOCK, ADVISORY, WRITE, the process, device:inode and the range; one that waits has -> before it.
-        if len(fields) > 5 and fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
+        if len(fields) > 5 and fields[1] == "FLOCK" and fields[5] == f"{device}:{folder.st_ino}":
             return f"process {fields[4]}"
     return "another process"

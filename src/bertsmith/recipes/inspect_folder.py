@@ -178,12 +178,13 @@ def _tokenizer_info(path: Path) -> dict[str, Any]:
 def _run_info(path: Path) -> dict[str, Any]:
     log = read_log(path / "log.jsonl")
     steps = [entry["step"] for entry in log if entry["kind"] == "train"]
-    # A run that was stopped stands where its last checkpoint does, between two lines of its log.
-    steps += [step for folder in (path / "checkpoints").glob("step-*") if (step := _checkpoint_step(folder))]
     validations = [entry for entry in log if entry["kind"] == "validation"]
     if (path / "comparison.json").is_file():
         return {"kind": "comparison", "finished": True, "page": str(path / "comparison.md")}
     finished = (path / "model" / MANIFEST).is_file()
+    saved = [step for folder in (path / "checkpoints").glob("step-*") if (step := _checkpoint_step(folder))]
+    if saved and not finished:  # It goes on from there, whether its log is a few lines behind or ahead.
+        steps = saved
     return {
         "kind": "run",
         "finished": finished,

@@ -140,19 +140,18 @@ class RunFolder:
 
     @contextlib.contextmanager
     def absent_if_refused(self) -> Iterator[None]:
-        """Where the block refuses its input, the folder is as it was before, if it did not hold this run already.
+        """Where the block refuses its input, the folder is empty, if it did not hold this run already.
 
-        So the command can be mended and given again. A run that has a checkpoint stays.
+        So the command can be mended and given again. A run that has a checkpoint stays, and so does the folder, which
+        whoever made it removes.
         """
-        is_new, stood = not holds_run(self.path), self.path.is_dir()
+        is_new = not holds_run(self.path)
         try:
             yield
         except InputError:
             if is_new and not any(self.path.rglob("checkpoints/step-*")):
                 with contextlib.suppress(OSError):
                     _empty(self.path)
-                    if not stood:
-                        self.path.rmdir()
             raise
 
     def _refuse_another_run(self) -> None:

@@ -69,7 +69,7 @@ def task_card(config: ModelConfig, record: dict[str, Any], evaluation: dict[str,
         "## Use",
         "",
         "```python",
-        *_usage(task, published=published_class(config) is not None),
+        *_usage(task, published=published_class(config) is not None, pairs=bool(heads_config.pairs)),
         "```",
         "",
         "## Limits",
@@ -100,15 +100,16 @@ def _classes(per_class: dict[str, dict[str, Any]], counted: str) -> list[str]:
     return [f"| label | precision | recall | F1 | {counted} |", "|---|---|---|---|---|", *rows, ""]
 
 
-def _usage(task: str, *, published: bool) -> list[str]:
+def _usage(task: str, *, published: bool, pairs: bool) -> list[str]:
     if published and task in _PIPELINES:
         pipeline, name, options = _PIPELINES[task]
+        item = '{"text": "Some text.", "text_pair": "Another one."}' if pairs else '"Some text."'
         return [
             "from transformers import pipeline",
             f'{name} = pipeline("{pipeline}", model="PATH")',
-            f'{name}("Some text."{options})',
+            f"{name}({item}{options})",
         ]
-    item = _ITEMS.get(task, '"Some text."')
+    item = _ITEMS.get(task, '("Some text.", "Another one.")' if pairs else '"Some text."')
     return ["import bertsmith", f'{task} = bertsmith.load("PATH")', f"{task}([{item}])"]
 
 

@@ -1,6 +1,7 @@
 """`log.jsonl`: one JSON object a line, each step once, also after a resume."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,14 @@ def read_log(path: Path) -> list[dict[str, Any]]:
             entries.append(json.loads(line))
         except ValueError:
             continue
-    return entries
+    return [{name: math.nan if value is None else value for name, value in entry.items()} for entry in entries]
 
 
 def _line(entry: dict[str, Any]) -> str:
-    return json.dumps(entry, ensure_ascii=False) + "\n"
+    told = {name: None if _is_no_number(value) else value for name, value in entry.items()}
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether JSON has no word for a value."""
+    return isinstance(value, float) and not math.isfinite(value)

@@ -55,6 +55,19 @@ def test_each_family_has_its_name(name: str) -> None:
     assert "library_name: transformers" in card
 
 
+@pytest.mark.parametrize(
+    ("encoder", "told"),
+    [
+        (preset("bert-base", vocab_size=500), '({"text": "Some text.", "text_pair": "Another one."}, truncation=True)'),
+        (_elmo().encoder, '([("Some text.", "Another one.")])'),
+    ],
+)
+def test_a_model_of_pairs_is_shown_with_one(encoder: EncoderConfig, told: str) -> None:
+    config = _classifier(encoder, "mean" if encoder.family == "elmo" else "first")
+    heads = config.heads.model_copy(update={"pairs": True})
+    assert told in task_card(config.model_copy(update={"heads": heads}), RECORD, EVALUATION)
+
+
 @pytest.mark.parametrize("mask_token", ["[MASK]", "<mask>"])
 @pytest.mark.parametrize("mlm_head", ["transform", "linear"])
 def test_the_mask_of_the_example_is_the_tokenizers(mask_token: str, mlm_head: str) -> None:

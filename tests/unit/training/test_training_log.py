@@ -1,7 +1,10 @@
 """log.jsonl."""
 
 import json
+import math
 from pathlib import Path
+
+import pytest
 
 from bertsmith.training.events import CheckpointWritten, Progress, Sampled, StepsDecided, Validated
 from bertsmith.training.log import LogWriter, read_log
@@ -52,6 +55,15 @@ def test_numbers_come_back_to_the_last_bit_and_terms_are_told_where_there_are_se
     assert "mlm_loss" not in one
     assert (two["mlm_loss"], two["nsp_loss"], two["loss"]) == (0.1, 0.2, 0.1 + 0.2)
     assert decision == {"kind": "decision", "step": 2, "total_steps": 77}
+
+
+def test_what_is_no_finite_number_is_null_in_the_file_and_no_number_again_when_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    LogWriter(path, resumed_at=0)(Validated(1, {"loss": math.nan, "accuracy": 0.5}))
+    assert json.loads(path.read_text(), parse_constant=pytest.fail)["loss"] is None
+    (entry,) = read_log(path)
+    assert math.isnan(entry["loss"])
+    assert entry["accuracy"] == 0.5
 
 
 def test_a_last_line_that_was_cut_anywhere_is_passed_over(tmp_path: Path) -> None:

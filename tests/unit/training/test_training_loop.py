@@ -93,8 +93,11 @@ def _state(config: TrainingConfig) -> TrainState:
 
 
 @pytest.mark.parametrize("stop_at", [1, 7, 10])
-@pytest.mark.parametrize("average_share", [0.0, 0.5])
-def test_a_stopped_run_that_goes_on_is_the_same_run(tmp_path: Path, stop_at: int, average_share: float) -> None:
+@pytest.mark.parametrize(("average_share", "points"), [(0.0, 100), (0.5, 100), (0.5, 3)])
+def test_a_stopped_run_that_goes_on_is_the_same_run(
+    tmp_path: Path, stop_at: int, average_share: float, points: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weight_average, "_POINTS", points)
     config = CONFIG.model_copy(update={"average_share": average_share})
     whole = _Told()
     loop = _loop(tmp_path / "whole", [whole], state=_state(config), config=config)

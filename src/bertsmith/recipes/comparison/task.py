@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bertsmith.corpus.corpus import Corpus, Split
-from bertsmith.examples.classification import label_ids, label_name, labels_of, stratified_split
+from bertsmith.examples.classification import label_ids, label_name, labels_of, stratified_split, whole_number
 from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_tables import TaskRow, TaskTable, read_task_table
 from bertsmith.foundation.errors import InputError
@@ -145,7 +145,7 @@ def _each_text_once(table: TaskTable) -> TaskTable:
     for row in table.rows:
         text = " ".join(_joined(row).split())
         rows.setdefault(text, row)
-        labels.setdefault(text, set()).add(label_name(row, table))
+        labels.setdefault(text, set()).add(whole_number(label_name(row, table)))
     return replace(table, rows=tuple(row for text, row in rows.items() if len(labels[text]) == 1))
 
 

@@ -83,7 +83,8 @@ def export_run(
     from bertsmith.recipes.exporting.texts import calibration_items
 
     source = open_export_source(folder)
-    texts = calibration_items(source.job, None if calibrate is None else Path(calibrate)) if quantize else None
+    named = None if calibrate is None else Path(calibrate)
+    texts = calibration_items(source.job, named, pairs=source.config.heads.pairs) if quantize else None
     remove_leftovers(where.parent, where.name)
     with _scratch(where) as scratch, new_folder(where, seal={"kind": "export"}) as temporary:
         report = write_fp32(source, (temporary if texts is None else scratch) / GRAPH)

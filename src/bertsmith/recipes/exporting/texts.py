@@ -37,11 +37,12 @@ class CalibrationItems:
     to_judge: tuple[Any, ...]
 
 
-def calibration_items(job: Job, source: Path | None) -> CalibrationItems:
+def calibration_items(job: Job, source: Path | None, *, pairs: bool | None = None) -> CalibrationItems:
     """Items for a job, spread evenly over what there is.
 
     Args:
         job: what the model is for.
+        pairs: whether it was trained on pairs of texts; None where that is not known, or the job decides.
         source: rows as the job's own command reads them, with their pairs, questions or choices; or plain text, of
             which such items are made. None for the documentation of the running CPython.
 
@@ -53,11 +54,11 @@ def calibration_items(job: Job, source: Path | None) -> CalibrationItems:
     if source is None:
         # Its first documents are those of the language, and the rest would have to be parsed.
         lines = islice(_lines(document.text for document in python_documentation()), _MOST_DOCUMENTATION)
-        name, found = "the documentation of CPython", _made(job, lines)
+        name, found = "the documentation of CPython", _made(job, lines, pairs)
     elif job != "fill" and (source.suffix.lower() in _TABLES or is_dataset_folder(source)):
-        name, found = source.name, _rows(job, source)
+        name, found = source.name, _rows(job, source, pairs)
     else:
-        name, found = source.name, _made(job, _texts(source))
+        name, found = source.name, _made(job, _texts(source), pairs)
     items = list(islice(found, _MOST_READ))
     if len(items) < FEWEST_TEXTS:
         raise InputError(
@@ -70,8 +71,16 @@ def calibration_items(job: Job, source: Path | None) -> CalibrationItems:
     return CalibrationItems(name, tuple(chosen[::2]), tuple(chosen[1::2]))
 
 
-def _rows(job: Job, source: Path) -> Iterator[Any]:
-    for part in file_input(job, source).parts:
+def _rows(job: Job, source: Path, pairs: bool | None) -> Iterator[Any]:
+    found = file_input(job, source)
+    if None not in (pairs, found.pairs) and pairs != found.pairs:
+        wanted = "pairs of texts" if pairs else "texts that stand alone"
+        raise InputError(
+            f"--calibrate must hold {wanted}, as the model was trained on",
+            f"{source}, with {found.columns}",
+            "Name a file that does, or plain text, of which they are made.",
+        )
+    for part in found.parts:
         yield from (row.item for row in part if not isinstance(row.item, InputError))
 
 
@@ -88,18 +97,21 @@ def _lines(documents: Iterator[str] | Sequence[str]) -> Iterator[str]:
         yield from (line.strip()[:_MOST_CHARACTERS] for line in document.splitlines() if line.strip())
 
 
-def _made(job: Job, texts: Iterator[str]) -> Iterator[Any]:
+def _made(job: Job, texts: Iterator[str], pairs: bool | None) -> Iterator[Any]:
     """What a predictor of the job takes, made of texts: a question is the beginning of the next one, choices are the
-    next two, and a mask stands in the middle."""
+    next two, the second text of a pair is the next, and a mask stands in the middle."""
     held = list(islice(texts, _MOST_READ))
     match job:
         case "answer":
-            pairs = pairwise(held)
-            yield from ((" ".join(following.split()[:_WORDS_OF_A_QUESTION]), text) for text, following in pairs)
+            yield from (
+                (" ".join(following.split()[:_WORDS_OF_A_QUESTION]), text) for text, following in pairwise(held)
+            )
         case "choose":
             yield from ((text, (one, other)) for text, one, other in zip(held, held[1:], held[2:], strict=False))
         case "fill":
             yield from map(_masked, held)
+        case _ if pairs:
+            yield from pairwise(held)
         case _:
             yield from held
 

@@ -13,10 +13,8 @@ from bertsmith.training.weight_average import new_average
 
 
 def loop_config_of(config: FinetuneConfig, given: Given) -> LoopConfig:
-    """What the loop is told, with a learning rate that fits the model."""
-    rate = config.learning_rate_for(given.source.model.config.encoder.hidden_size)
-    optimizer = config.training.optimizer.model_copy(update={"learning_rate": rate})
-    return config.training.model_copy(update={"optimizer": optimizer})
+    """What the loop is told, with what fits the model where nobody said otherwise."""
+    return config.training_for(given.source.model.config.encoder.hidden_size)
 
 
 def first_state(

@@ -1,6 +1,6 @@
 """What a fine-tuning run is made of, as one frozen config: the same in TOML, on the command line and in Python."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -13,6 +13,8 @@ from bertsmith.objectives.embedding import EmbedConfig
 from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.training.config import LengthConfig, LoopConfig
 
+ConfigT = TypeVar("ConfigT", bound=Config)
+
 _OPTIMIZER = {"beta2": 0.999}
 _SCHEDULE = {"warmup_share": 0.1}
 _LOOP = {"validate_every_share": 0.2, "keep_checkpoints": 1}
@@ -21,6 +23,8 @@ _ROWS_SEEN, _ROWS_SEEN_A_LABEL, _TOKENS_SEEN = 30_000, 1_000, 4_000_000
 _FEW_ROWS = 2_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 3.0, 20.0
 _AVERAGE_SHARE, _LAYER_DECAY = 0.4, 0.9
+_DECIDED = {"learning_rate", "layer_decay", "average_share"}
+"""Settings of training that the model and the task decide where they are not given."""
 _WIDTH_OF_BASE = 768
 _RATE_OF_BASE, _EMBEDDING_RATE_OF_BASE = 5e-5, 4e-5
 _HIGHEST_RATE = 1e-3
@@ -30,7 +34,7 @@ class FinetuneTraining(LoopConfig):
     """Everything about fine-tuning that is not the model, the data or the length of the run.
 
     What is not given here is as published BERT was fine-tuned (Devlin et al. 2019, appendix A.3), and not as it was
-    pre-trained. A learning rate that is not given is chosen by the width of the model.
+    pre-trained. `FinetuneConfig.training_for` decides the rest.
     """
 
     batch_size: Annotated[int, Field(ge=1)] | None = None
@@ -94,21 +98,6 @@ class FinetuneConfig(Config):
     training: FinetuneTraining = FinetuneTraining()
     runtime: RuntimeConfig = RuntimeConfig()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _as_trials_asked(cls, values: Any) -> Any:
-        """A mean of the weights is left, and lower layers have lower rates where they have been trained before.
-
-        The trials are in docs/lab-notes.md. Embedders were not tried.
-        """
-        training: Any = values.get("training", {}) if isinstance(values, dict) else None
-        optimizer: Any = training.get("optimizer", {}) if isinstance(training, dict) else None
-        if not isinstance(optimizer, dict) or values.get("task") == "embed":
-            return values
-        if not values.get("fresh_weights"):
-            optimizer = {"layer_decay": _LAYER_DECAY} | optimizer
-        return values | {"training": {"average_share": _AVERAGE_SHARE} | training | {"optimizer": optimizer}}
-
     @model_validator(mode="after")
     def _parts_fit_the_task(self) -> "FinetuneConfig":
         for name in ("embed", "answer"):
@@ -118,10 +107,12 @@ class FinetuneConfig(Config):
 
     @property
     def written(self) -> dict[str, Any]:
-        """Plain values from which the same run can be begun again; a rate that the model decides is left out."""
+        """Plain values from which the same run can be begun again; what the model and the task decide is left out."""
         values = self.model_dump(mode="json", exclude_none=True)
-        if not self._rate_is_given:
-            del values["training"]["optimizer"]["learning_rate"]
+        training = values["training"]
+        for part, given in ((training, self.training), (training["optimizer"], self.training.optimizer)):
+            for name in _DECIDED & part.keys() - given.model_fields_set:
+                del part[name]
         return values
 
     def with_seed(self, seed: int) -> "FinetuneConfig":
@@ -131,21 +122,28 @@ class FinetuneConfig(Config):
             length = length.model_copy(update={"minutes": length.minutes / self.seeds})
         return self.model_copy(update={"seeds": 1, "training": training, "length": length})
 
-    @property
-    def _rate_is_given(self) -> bool:
-        return "learning_rate" in self.training.optimizer.model_fields_set
+    def training_for(self, hidden_size: int) -> FinetuneTraining:
+        """The settings of training with what the width of the model and the task decide where nobody gave it.
 
-    def learning_rate_for(self, hidden_size: int) -> float:
-        """The rate that was given, or one by the model's width.
-
-        That is 5e-5 at 768, among those published for BERT-Base, and falls with the square of the width: at 384 and at
-        256 the rates that were best by trial are 2e-4 and 5e-4. An embedder's, 4e-5 at 768, falls with the width.
+        The learning rate is 5e-5 at 768, among those published for BERT-Base, and falls with the square of the width:
+        at 384 and at 256 the rates that were best by trial are 2e-4 and 5e-4. An embedder's, 4e-5 at 768, falls with
+        the width. A mean of the weights is left, and lower layers have lower rates where they were trained before;
+        embedders were not tried. The trials are in docs/lab-notes.md.
         """
-        if self._rate_is_given:
-            return self.training.optimizer.learning_rate
-        narrower = _WIDTH_OF_BASE / hidden_size
-        rate = _EMBEDDING_RATE_OF_BASE * narrower if self.task == "embed" else _RATE_OF_BASE * narrower**2
-        return min(rate, _HIGHEST_RATE)
+        narrower, is_embedder = _WIDTH_OF_BASE / hidden_size, self.task == "embed"
+        rate = _EMBEDDING_RATE_OF_BASE * narrower if is_embedder else _RATE_OF_BASE * narrower**2
+        optimizer = {
+            "learning_rate": min(rate, _HIGHEST_RATE),
+            "layer_decay": 1.0 if is_embedder or self.fresh_weights else _LAYER_DECAY,
+        }
+        training = {"average_share": 0.0 if is_embedder else _AVERAGE_SHARE}
+        return _filled(self.training, training | {"optimizer": _filled(self.training.optimizer, optimizer)})
+
+
+def _filled(given: ConfigT, decided: dict[str, Any]) -> ConfigT:
+    """A config with values for what nobody gave it; parts of it that are configs themselves are taken as they are."""
+    names = [name for name in decided if name not in given.model_fields_set or isinstance(decided[name], Config)]
+    return given.model_copy(update={name: decided[name] for name in names})
 
 
 def default_batch_size(num_rows: int, task: TaskName = "classify") -> int:

@@ -172,6 +172,8 @@ def _facts(given: Given, batches: Loaded, device: Device, loop_config: LoopConfi
         "precision": device.precision,
         "max_length": given.max_length,
         "learning_rate": loop_config.optimizer.learning_rate,
+        "layer_decay": loop_config.optimizer.layer_decay,
+        "average_share": loop_config.average_share,
         "batch_size": batches.train.batch_size,
         "labels": list(given.data.labels),
         "notes": [*given.examples.notes, *batches.notes],

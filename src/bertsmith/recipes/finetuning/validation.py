@@ -96,6 +96,10 @@ def badness(metrics: dict[str, float], ways: dict[str, Better]) -> tuple[float, 
     return (score if better == "lower" else -score, math.inf if loss is None else loss)
 
 
+def _is_worst(badness: tuple[float, ...]) -> bool:
+    return not math.isfinite(badness[0])
+
+
 def keep_best(
     config: FinetuneConfig,
     state: TrainState,
@@ -106,7 +110,7 @@ def keep_best(
 ) -> int:
     """Give the model its weights of the best validation, where they are not those that it has; returns their step."""
     best = books.best_step
-    if config.training.keep == "last" or best is None or best == state.step:
+    if config.training.keep == "last" or best is None or best == state.step or _is_worst(books.validations[best]):
         return state.step
     checkpoint = checkpoints.at(best)
     if checkpoint is None:

@@ -111,11 +111,14 @@ def _is_part_of(source: Path, place: Path) -> bool:
 
 def _refuse_part_of_folder(path: Path) -> None:
     """Raise an `InputError` for a file that belongs to a model, a checkpoint, a corpus or a run."""
+    # Whatever lies beside such a file may be read with it, and a person's project may have one of its own.
     holders = [name for name in (MANIFEST, CONFIG) if (path.parent / name).exists()]
+    beside = f"{path}, beside {holders[0]}" if holders else path
     if holders or sealed_folder_of(path) is not None or is_file_of_run(path):
         raise InputError(
-            "--output must not be part of a model, a checkpoint, a corpus or a run",
-            f"{path}{f', beside {holders[0]}' if holders else ''}",
+            f"--output must not be part of a model, a checkpoint, a corpus or a run, nor lie beside a {MANIFEST} or "
+            f"{CONFIG}, which they have",
+            beside,
             "Choose another place.",
         )
 

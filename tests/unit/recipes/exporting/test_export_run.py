@@ -20,7 +20,7 @@ from bertsmith.recipes.inspect_folder import info, verify_folder
 from bertsmith.recipes.predict import load, load_fill, load_predictor
 from made_corpora import made_model, made_texts, made_tokenizer
 from made_exports import made_export, made_source
-from made_predictors import TASKS, made_items
+from made_predictors import TASKS, made_items, made_task_model
 
 
 def _alike(found: Any, expected: Any) -> None:
@@ -144,6 +144,18 @@ def test_int8_is_judged_on_the_texts_that_were_given(tmp_path: Path) -> None:
     ours, theirs = (np.array([one.embedding for one in each(made_texts(5))]) for each in (embed, exact))
     assert 0 < np.abs(ours - theirs).max() < 0.2
     assert _left(tmp_path) == ["model", "out", "texts.txt"]
+
+
+def test_int8_of_a_model_of_pairs_is_made_by_pairs_of_the_texts_that_were_given(tmp_path: Path) -> None:
+    config = made_task_model("classify").config
+    heads = config.heads.model_copy(update={"pairs": True})
+    model = new_model(config.model_copy(update={"heads": heads}), seed=0)
+    source = made_source("classify", tmp_path / "model", model=model)
+    done = export_run(source, tmp_path / "out", quantize="int8", calibrate=_texts(tmp_path), agreement=0.0)
+    classify = load_predictor("classify", done.folder)
+    assert len(classify([("a boat", "rain")])) == 1
+    with pytest.raises(InputError, match="trained on pairs of texts must be given pairs"):
+        classify(["a boat"])
 
 
 def test_int8_that_agrees_too_little_is_tried_again_and_refused(tmp_path: Path) -> None:

@@ -51,6 +51,17 @@ def test_items_of_every_job_are_made_of_plain_text(tmp_path: Path, task: Job) ->
     assert len(predictions) == len(found.to_judge) > 20
 
 
+def test_a_model_of_pairs_is_given_pairs(tmp_path: Path) -> None:
+    for source in (None, _lines(tmp_path / "a.txt", 60)):
+        found = calibration_items("classify", source, pairs=True)
+        assert all(isinstance(item, tuple) and len(item) == 2 for item in (*found.to_calibrate, *found.to_judge))
+    rows = [{"sentence1": f"red {number}", "sentence2": "blue"} for number in range(40)]
+    table = write_rows(tmp_path / "pairs.csv", rows)
+    assert ("red 0", "blue") in calibration_items("classify", table, pairs=True).to_calibrate
+    with pytest.raises(InputError, match=r"--calibrate must hold texts that stand alone.*pair “sentence2”"):
+        calibration_items("classify", table, pairs=False)
+
+
 def test_a_mask_stands_in_the_middle_of_every_text(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one two three four\n" * 20 + "東京の川は長い\n" * 20, encoding="utf-8")

@@ -3,11 +3,16 @@
 import pytest
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size, default_epochs
+from bertsmith.recipes.finetuning.options import FinetuneConfig, FinetuneTraining, default_batch_size, default_epochs
+from bertsmith.training.config import OptimizerConfig
 
 
 def _config(**more: object) -> FinetuneConfig:
     return FinetuneConfig.parse({"train": "train.csv", "model": "folder", **more}, where="a test")
+
+
+def _rate(config: FinetuneConfig, hidden_size: int) -> float:
+    return config.training_for(hidden_size).optimizer.learning_rate
 
 
 def test_defaults_are_those_of_fine_tuning() -> None:
@@ -22,13 +27,14 @@ def test_defaults_are_those_of_fine_tuning() -> None:
         ({}, 0.4, 0.9),
         ({"task": "tag", "training": {"optimizer": {"learning_rate": 1e-5}, "patience": 2}}, 0.4, 0.9),
         ({"training": {"average_share": 0.0, "optimizer": {"layer_decay": 0.8}}}, 0.0, 0.8),
+        ({"training": FinetuneTraining(patience=2, optimizer=OptimizerConfig(beta2=0.999))}, 0.4, 0.9),
         # Nothing in the layers has been learned before.
         ({"fresh_weights": True}, 0.4, 1.0),
         ({"task": "embed"}, 0.0, 1.0),
     ],
 )
 def test_a_mean_is_left_and_lower_layers_learn_less(values: dict[str, object], share: float, decay: float) -> None:
-    training = _config(**values).training
+    training = _config(**values).training_for(384)
     assert (training.average_share, training.optimizer.layer_decay) == (share, decay)
     assert (training.keep_checkpoints, training.optimizer.beta2) == (1, 0.999)
 
@@ -42,19 +48,27 @@ def test_one_setting_leaves_the_other_defaults() -> None:
 
 
 def test_a_rate_that_is_not_given_falls_with_the_width() -> None:
-    rates = [_config().learning_rate_for(width) for width in (128, 768, 1024)]
+    rates = [_rate(_config(), width) for width in (128, 768, 1024)]
     assert rates == sorted(rates, reverse=True)
     assert rates[1] == 5e-5
-    assert _config().learning_rate_for(384) == 2e-4
-    assert _config(task="embed").learning_rate_for(384) == 8e-5
-    assert _config().learning_rate_for(8) == 1e-3
-    assert _config(training={"optimizer": {"learning_rate": 2e-5}}).learning_rate_for(128) == 2e-5
+    assert _rate(_config(), 384) == 2e-4
+    assert _rate(_config(task="embed"), 384) == 8e-5
+    assert _rate(_config(), 8) == 1e-3
+    assert _rate(_config(training={"optimizer": {"learning_rate": 2e-5}}), 128) == 2e-5
 
 
-def test_the_rate_is_written_only_where_it_was_given() -> None:
-    assert "learning_rate" not in _config().written["training"]["optimizer"]
-    given = _config(training={"optimizer": {"learning_rate": 2e-5}})
-    assert given.written["training"]["optimizer"]["learning_rate"] == 2e-5
+def test_what_the_model_decides_is_written_only_where_it_was_given() -> None:
+    written = _config().written["training"]
+    assert not {"learning_rate", "layer_decay", "average_share"} & (written.keys() | written["optimizer"].keys())
+    given = _config(training={"average_share": 0.1, "optimizer": {"learning_rate": 2e-5, "layer_decay": 0.8}})
+    written = given.written["training"]
+    optimizer = written["optimizer"]
+    assert (written["average_share"], optimizer["learning_rate"], optimizer["layer_decay"]) == (0.1, 2e-5, 0.8)
+
+
+def test_a_run_that_is_begun_again_with_fresh_weights_has_their_rates() -> None:
+    again = FinetuneConfig.parse(_config().written | {"fresh_weights": True}, where="a run")
+    assert again.training_for(384).optimizer.layer_decay == 1.0
 
 
 @pytest.mark.parametrize("more", [{}, {"training": {"batch_size": 4, "optimizer": {"learning_rate": 1e-5}}}])
@@ -62,7 +76,7 @@ def test_what_is_written_begins_the_same_run_again(more: dict[str, object]) -> N
     config = _config(**more)
     again = FinetuneConfig.parse(config.written, where="a run")
     assert again.written == config.written
-    assert again.learning_rate_for(300) == config.learning_rate_for(300)
+    assert again.training_for(300) == config.training_for(300)
 
 
 @pytest.mark.parametrize(("rows", "epochs", "batch_size"), [(100, 20, 16), (3000, 10, 32), (100_000, 3, 32)])
