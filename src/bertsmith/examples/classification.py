@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +102,11 @@ def label_places(labels: Sequence[str]) -> dict[str, int]:
     return {whole_number(name): place for name, place in places.items()} | places
 
 
+def place_of(name: str, places: Mapping[str, int]) -> int | None:
+    """The place of a label as it is written, or as the whole number that it is; None where there is neither."""
+    return places[name] if name in places else places.get(whole_number(name))
+
+
 def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
     """Place of each row's label among `labels`, found by its name.
 
@@ -112,7 +117,7 @@ def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows
     ids = np.empty(len(table.rows), np.int64)
     for number, row in enumerate(table.rows):
         name = label_name(row, table)
-        place = places[name] if name in places else places.get(whole_number(name))
+        place = place_of(name, places)
         if place is None:
             raise unknown_label(name, labels, table.path, row.place)
         ids[number] = place

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.examples.classification import label_order, label_places, unknown_label, whole_names, whole_number
+from bertsmith.examples.classification import label_order, label_places, place_of, unknown_label, whole_names
 from bertsmith.examples.label_sets import LabelCells, LabelLayout, flag_width, guess_layout, label_set
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import (
@@ -143,7 +143,7 @@ def label_targets(rows: Sequence[TaskRow], labels: Sequence[str], path: Path) ->
     targets = np.zeros((len(rows), len(labels)), np.float32)
     for number, row in enumerate(rows):
         for name in row.label:
-            place = places[name] if name in places else places.get(whole_number(name))
+            place = place_of(name, places)
             if place is None:
                 raise unknown_label(name, labels, path, row.place)
             targets[number, place] = 1.0

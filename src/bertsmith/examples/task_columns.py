@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertsmith.examples.table_config import OptionNames, TableConfig
+from bertsmith.examples.trained_on import refuse_unlike_training
 from bertsmith.foundation.errors import InputError, near_match
 from bertsmith.text.records import TEXT_COLUMNS
 from bertsmith.text.sources import TABLES, content_suffix, file_kind
@@ -109,13 +110,8 @@ def refuse_unlike(expected: bool | None, pairs: bool | None, received: str, opti
         received: what it is given, to be told.
         options: what columns are named with.
     """
-    if expected is None or pairs is None or pairs == expected:
-        return
-    if expected:
-        rule, do = "pairs of texts must be given pairs", f"both columns with {options.text} and {options.pair}."
-    else:
-        rule, do = "texts that stand alone must be given such", f"the column of the text with {options.text} alone."
-    raise InputError(f"A model that was trained on {rule}", received, f"Name {do}")
+    both = f"Name both columns with {options.text} and {options.pair}."
+    refuse_unlike_training(expected, pairs, received, both, f"Name the column of the text with {options.text} alone.")
 
 
 def column_names(path: Path, sample: Sequence[TableRow]) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertsmith.examples.task_examples import LongTexts, is_cut, kept_windows
+from bertsmith.examples.trained_on import refuse_unlike_training
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
 from bertsmith.inference.running import TokenWindow
@@ -156,18 +157,11 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
         return self._engine.config.heads.pairs
 
     def _refuse_others(self, items: Sequence[Any], first: int) -> None:
+        both, alone = "Give the second text too, with --pair or as a tuple", "Leave the second text out"
         for number, item in enumerate(items, first):
-            if self.pairs is not None and self.pairs == isinstance(item, str):
-                rule, received, do = (
-                    (
-                        "pairs of texts must be given pairs",
-                        "which stands alone",
-                        "Give the second text too, with --pair or as a tuple",
-                    )
-                    if self.pairs
-                    else ("texts that stand alone must be given such", "which is a pair", "Leave the second text out")
-                )
-                raise InputError(f"A model that was trained on {rule}", f"text {number}, {received}", do)
+            is_pair = not isinstance(item, str)
+            received = f"text {number}, {'which is a pair' if is_pair else 'which stands alone'}"
+            refuse_unlike_training(self.pairs, is_pair, received, both, alone)
 
 
 def listed(items: Any) -> list[Any]:

@@ -27,6 +27,7 @@ from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
 from bertsmith.recipes.finetuning.task import Grouped, Task, TaskRows
 from bertsmith.text.arrow_files import dataset_files, is_dataset_folder
+from bertsmith.text.separated import separator_note
 from bertsmith.text.shown import on_one_line
 from bertsmith.text.tables import table_sha256
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -76,7 +77,7 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
         InputError: if a file cannot be read, nothing can be learned from it, or validation has a label that training
             lacks.
     """
-    rows = task.read(task_file(config.train, "train"), config.data, like=None, options=_OPTIONS)
+    rows = read_rows(task, task_file(config.train, "train"), config.data, like=None, options=_OPTIONS)
     labels = task.labels(rows)
     task.check(rows, labels)
     notes = [f"columns of {rows.path.name}: {rows.columns}", *rows.notes]
@@ -108,6 +109,12 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     return TaskData(labels, train, validation, tuple(map(on_one_line, notes)), facts | found)
 
 
+def read_rows(task: Task, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
+    """The rows of a file as `Task.read` gives them, told also what separates them where that is no comma."""
+    rows = task.read(path, data, like=like, options=options)
+    return replace(rows, columns=f"{rows.columns}{separator_note(path, data.encoding)}")
+
+
 def _validation_rows(task: Task, path: Path, data: TableConfig, train: TaskRows) -> TaskRows:
     """The rows of a validation file, by the columns of the training file.
 
@@ -115,7 +122,7 @@ def _validation_rows(task: Task, path: Path, data: TableConfig, train: TaskRows)
         InputError: as `Task.read`; for a column that only the training file told, with that file's name.
     """
     try:
-        return task.read(path, data, like=train, options=_OPTIONS)
+        return read_rows(task, path, data, like=train, options=_OPTIONS)
     except MissingColumn as error:
         if error.column in (data.text, data.pair, *re.split(r"\s*,\s*", data.label or ""), data.label):
             raise

@@ -11,7 +11,7 @@ from bertsmith.examples.task_columns import refuse_unlike
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.task_outputs import HEADS, batch_outputs
 from bertsmith.model.heads import Model
-from bertsmith.recipes.finetuning.data import task_file
+from bertsmith.recipes.finetuning.data import read_rows, task_file
 from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs
 from bertsmith.recipes.results import Report
@@ -54,7 +54,7 @@ def evaluate_task(
         )
     task = TASKS[heads.task or "classify"]
     rows = replace(
-        task.read(task_file(str(source), "evaluate"), table, like=None, options=OptionNames()), held_out=True
+        read_rows(task, task_file(str(source), "evaluate"), table, like=None, options=OptionNames()), held_out=True
     )
     if heads.pairs is not None:
         refuse_unlike(heads.pairs, has_pairs(rows), f"{rows.path}, with {rows.columns}", OptionNames())

@@ -24,7 +24,6 @@ from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.worst_errors import MOST_ERRORS
 from bertsmith.text.questions import Question
-from bertsmith.text.separated import separator_note
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _SHOWN_AROUND = 150
@@ -52,8 +51,7 @@ class Answer:
             columns = like.layout
             data = data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
         table = read_questions(path, data, options=options)
-        told = f"{table.columns}{separator_note(path, data.encoding)}"
-        return TaskRows(path, table.rows, told, table.notes, table.columns)
+        return TaskRows(path, table.rows, str(table.columns), table.notes, table.columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """None."""

@@ -22,7 +22,6 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
-from bertsmith.text.separated import separator_note
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
@@ -43,8 +42,7 @@ class Choose:
         places = right_choices(table).tolist()
         columns = replace(table.columns, by_text=labels_are_texts(table))
         rows = tuple(replace(row, label=place) for row, place in zip(table.rows, places, strict=True))
-        told = f"{table.columns}{separator_note(path, data.encoding)}"
-        return TaskRows(path, rows, told, tuple(skipped_notes(table.skipped)), columns)
+        return TaskRows(path, rows, f"{table.columns}", tuple(skipped_notes(table.skipped)), columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """None: choices have no names."""

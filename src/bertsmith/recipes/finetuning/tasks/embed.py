@@ -30,7 +30,6 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
-from bertsmith.text.separated import separator_note
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 1000
@@ -59,8 +58,7 @@ class Embed:
         notes = embed_notes(table)
         if like is not None and table.columns != _columns(like):
             notes.insert(0, f"read as {table.columns}")
-        told = f"{table.columns}{separator_note(path, data.encoding)}"
-        return TaskRows(path, table.rows, told, tuple(notes), table.columns)
+        return TaskRows(path, table.rows, f"{table.columns}", tuple(notes), table.columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """None, where rows leave something to learn."""

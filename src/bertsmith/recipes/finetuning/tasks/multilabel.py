@@ -39,7 +39,6 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
-from bertsmith.text.separated import separator_note
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _NO_LABEL = "no label"
@@ -66,8 +65,7 @@ class Multilabel:
         """Read a table of texts with labels."""
         table = read_multilabel_table(path, data, options=options, like=None if like is None else like.layout)
         columns = replace(table, table=replace(table.table, rows=()))
-        told = f"{table}{separator_note(path, data.encoding)}"
-        return TaskRows(path, table.rows, told, tuple(table_notes(table.table)), columns)
+        return TaskRows(path, table.rows, f"{table}", tuple(table_notes(table.table)), columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """Every label, ordered by name, or as its columns stand."""

@@ -39,7 +39,6 @@ from bertsmith.objectives.tagging import (
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
-from bertsmith.text.separated import separator_note
 from bertsmith.text.tagged import TaggedSentence
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -62,8 +61,7 @@ class Tag:
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read sentences out of a file of columns or a table of lists."""
         table = read_tagged(path, data, like=None if like is None else like.layout, options=options)
-        told = f"{table.columns}{separator_note(path, data.encoding)}"
-        return TaskRows(path, table.sentences, told, table.notes, table.columns)
+        return TaskRows(path, table.sentences, str(table.columns), table.notes, table.columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """Every label, ordered by name."""

@@ -8,7 +8,6 @@ from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import LABEL_COLUMNS
 from bertsmith.examples.task_tables import read_task_table
 from bertsmith.recipes.finetuning.task import TaskRows
-from bertsmith.text.separated import separator_note
 
 
 def table_rows(
@@ -24,8 +23,7 @@ def table_rows(
         columns = like.layout
         data = data.model_copy(update={"text": columns.text, "pair": columns.pair, "label": columns.label})
     table = read_task_table(path, data, options=options, label_columns=label_columns)
-    told = f"{table.columns}{separator_note(path, data.encoding)}"
-    return TaskRows(path, table.rows, told, tuple(table_notes(table)), table.columns)
+    return TaskRows(path, table.rows, f"{table.columns}", tuple(table_notes(table)), table.columns)
 
 
 def has_pairs(rows: TaskRows) -> bool:
