@@ -9,7 +9,7 @@ from bertsmith.cli.clock import started_at
 from bertsmith.cli.evaluation_display import show_details
 from bertsmith.cli.options import (
     Assignments,
-    Epochs,
+    EpochsOfRows,
     Json,
     MaxLength,
     Minutes,
@@ -62,7 +62,7 @@ def finetune(
         bool, typer.Option("--strict", help="Refuse rows that contradict each other, overlap or are broken.")
     ] = False,
     encoding: Annotated[str | None, typer.Option(help="Encoding of the files, if not UTF-8.")] = None,
-    epochs: Epochs = None,
+    epochs: EpochsOfRows = None,
     steps: Steps = None,
     minutes: Minutes = None,
     config: Settings = None,

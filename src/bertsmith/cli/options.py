@@ -27,9 +27,12 @@ TrainingText = Annotated[
     typer.Argument(help="Text files; folders, of which every text and table is taken; or one prepared corpus."),
 ]
 RunFolder = Annotated[Path, typer.Option(help="Folder of the run. The same command again goes on there.")]
-Epochs = Annotated[
+Epochs = Annotated[float | None, typer.Option(help="Passes over the text; 3 if no length is given.")]
+EpochsOfRows = Annotated[
     float | None,
-    typer.Option(help="Passes over the text or the rows. If not given: 3, and for few rows or many labels up to 20."),
+    typer.Option(
+        "--epochs", help="Passes over the rows. If no length is given: 3, and for few rows or many labels up to 20."
+    ),
 ]
 Steps = Annotated[int | None, typer.Option(help="Steps of a training.")]
 Minutes = Annotated[float | None, typer.Option(help="Time for all of it, preparation included.")]

@@ -151,6 +151,12 @@ def _columns(
             raise missing_column(path, option, name, names)
         rest = [column for column in names if column not in (*found, config.text, config.pair, config.label)]
         column = name or next((column for one in known if (column := named_column(rest, one)) is not None), None)
+        if column is None and is_question_file(path):
+            raise InputError(
+                "Questions to learn from or to score by need answers",
+                f"{path}, whose questions hold {', '.join(names)}",
+                "Give each its answers, as SQuAD does; an empty list says that the context does not answer it.",
+            )
         if column is None:
             raise unknown_column(path, what, option, names)
         found.append(column)

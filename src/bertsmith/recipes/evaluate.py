@@ -45,10 +45,10 @@ def evaluate_run(
 
     Raises:
         InputError: if the model has no head to evaluate, the text cannot be read, a label is unknown to the model, or
-            `out` holds something else.
+            `out` holds something else or `source` itself.
     """
     if out is not None:
-        refuse_unfit_folder(Path(out))
+        refuse_unfit_folder(Path(out), Path(source))
     path = model_folder_of(folder)
     opened = open_model(path, device=device, precision=precision)
     model, _, _ = opened

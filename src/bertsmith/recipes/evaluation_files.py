@@ -21,8 +21,9 @@ EVALUATION, REPORT, ERRORS = "evaluation.json", "report.html", "errors.tsv"
 _ERROR_COLUMNS = ("place", "text", "pair", "label", "predicted", "score")
 
 
-def refuse_unfit_folder(folder: Path) -> None:
-    """Raise an `InputError` where an evaluation could not be written, or would take the place of something else."""
+def refuse_unfit_folder(folder: Path, source: Path) -> None:
+    """Raise an `InputError` where an evaluation on `source` could not be written, or would take the place of it or of
+    something else."""
     if folder.exists() and not folder.is_dir():
         raise InputError("--out must be a folder", f"{folder}, which is none", "Choose another place.")
     for name in ("run.toml", MANIFEST, "config.json"):
@@ -39,6 +40,10 @@ def refuse_unfit_folder(folder: Path) -> None:
             f"{folder}, which holds {theirs[0]}, and no evaluation wrote that",
             "Choose another folder.",
         )
+    if source.exists() and any(place.exists() and place.samefile(source) for place in map(folder.joinpath, theirs)):
+        raise InputError(
+            "--out must not replace the file that is evaluated", f"{source}, for {folder}", "Choose another folder."
+        )
 
 
 def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], object]) -> None:
@@ -53,7 +58,7 @@ def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], ob
     Raises:
         InputError: as `refuse_unfit_folder`, or if the disk is full.
     """
-    refuse_unfit_folder(folder)
+    refuse_unfit_folder(folder, report.source)
     folder.mkdir(parents=True, exist_ok=True)
     found = report.metrics
     write_json(folder / EVALUATION, {"folder": str(report.folder), "source": str(report.source)} | found)

@@ -118,7 +118,7 @@ def test_questions_to_be_answered_need_no_answers(tmp_path: Path) -> None:
 
 def test_a_squad_file_without_answers_is_refused_only_where_they_are_needed(tmp_path: Path) -> None:
     path = write_squad(tmp_path / "q.json", squad((CONTEXT, [{"question": "What?"}, {"question": "Who?"}])))
-    with pytest.raises(InputError, match=r"holds the answers must be known.*q\.json.*Name it with --label\."):
+    with pytest.raises(InputError, match=r"need answers.*q\.json, whose questions hold question, context.*an empty"):
         read_questions(path)
     columns, rows = open_questions(path, TableConfig(), labels=False)
     assert [question_of(path, row, columns).question for row in rows] == ["What?", "Who?"]

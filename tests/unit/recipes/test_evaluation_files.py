@@ -86,7 +86,7 @@ def test_no_run_or_model_is_written_over(tmp_path: Path, name: str) -> None:
         _write(tmp_path, **METRICS)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     with pytest.raises(InputError, match="--out must be a folder"):
-        refuse_unfit_folder(tmp_path / name)
+        refuse_unfit_folder(tmp_path / name, Path("dev.csv"))
 
 
 @pytest.mark.parametrize("evaluation", [None, "{}", "[]", "half", '{"folder": "a run"}'])
@@ -108,3 +108,17 @@ def test_an_earlier_evaluation_is_replaced_and_other_files_beside_it_stay(tmp_pa
     _write(tmp_path, **METRICS | {"accuracy": 0.7})
     assert json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))["accuracy"] == 0.7
     assert (tmp_path / "notes.txt").read_text() == "kept"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_an_earlier_evaluations_errors_are_not_replaced_by_an_evaluation_on_them(tmp_path: Path, linked: bool) -> None:
+    _write(tmp_path / "out", **METRICS)
+    source = tmp_path / "out" / "errors.tsv"
+    if linked:
+        source = tmp_path / "rows.tsv"
+        source.symlink_to(tmp_path / "out" / "errors.tsv")
+    before = source.read_bytes()
+    with pytest.raises(InputError, match="must not replace the file that is evaluated"):
+        refuse_unfit_folder(tmp_path / "out", source)
+    refuse_unfit_folder(tmp_path / "another", source)
+    assert source.read_bytes() == before
