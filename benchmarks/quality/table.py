@@ -1,4 +1,4 @@
-"""The table of all data sets that were compared so far, and what it comes to.
+"""The tables of all data sets that were compared so far, and what they come to.
 
 python -m benchmarks.quality.table
 """
@@ -12,13 +12,13 @@ from benchmarks.quality.results import RESULTS
 _LEAST_MARGIN = 0.003
 """By which a mean may lie below the other's, where two standard errors are less."""
 
-_HEAD = [
-    "data (score)",
-    "Trainer, its defaults",
-    "ours, the same settings",
-    "ours, our defaults",
-    "ours, random weights",
-]
+_BESIDE_TRAINER = {
+    "peer": "Trainer, its defaults",
+    "ours_same": "ours, the same settings",
+    "ours": "ours, our defaults",
+}
+_BESIDE_FRESH = {"ours": "pre-trained here", "fresh": "the same from random weights"}
+"""Columns of a table by the arm that each shows."""
 
 
 def standard_error_of_difference(one: dict[str, Any], other: dict[str, Any]) -> float:
@@ -37,14 +37,13 @@ def is_better(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return ours["mean"] - theirs["mean"] > 2 * standard_error_of_difference(ours, theirs)
 
 
-def rows(results: list[dict[str, Any]]) -> list[list[str]]:
-    """A line for each data set."""
-    lines: list[list[str]] = []
+def table(results: list[dict[str, Any]], columns: dict[str, str]) -> list[str]:
+    """Lines of Markdown, one a data set."""
+    lines = [["data (score)", *columns.values()], ["---"] * (1 + len(columns))]
     for result in results:
-        arms = result["arms"]
-        shown = [_mean(arms.get(arm)) for arm in ("peer", "ours_same", "ours", "fresh")]
-        lines.append([f"{result['name']} ({result['score']})", *shown])
-    return lines
+        means = [_mean(result["arms"].get(arm)) for arm in columns]
+        lines.append([f"{result['name']} ({result['score']})", *means])
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def _mean(arm: dict[str, Any] | None) -> str:
@@ -72,9 +71,9 @@ def main() -> None:
     """Print it as Markdown."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
-    for line in [_HEAD, ["---"] * len(_HEAD), *rows(results)]:
-        print(f"| {' | '.join(line)} |")
-    print()
+    beside_fresh = [result for result in results if "fresh" in result["arms"]]
+    beside_trainer = [result for result in results if result not in beside_fresh]
+    print(*table(beside_trainer, _BESIDE_TRAINER), "", *table(beside_fresh, _BESIDE_FRESH), "", sep="\n")
     for verdict in verdicts(results):
         print(f"* {verdict}")
 
