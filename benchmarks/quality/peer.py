@@ -9,6 +9,7 @@ import numpy as np
 import transformers
 from torch.utils.data import Dataset
 from transformers import AutoTokenizer, DataCollatorWithPadding, Trainer, TrainingArguments
+from transformers.trainer_utils import get_last_checkpoint
 
 from benchmarks.quality.rows import Answerable, Labelled, Tagged
 
@@ -62,7 +63,7 @@ def train_peer(
     out: Path,
     settings: PeerSettings,
 ) -> int:
-    """Train and write a model folder; returns the number of steps."""
+    """Train, or go on training, and write a model folder; returns the number of steps."""
     tokenizer = AutoTokenizer.from_pretrained(model)
     tokenizer.model_max_length = settings.max_length
     names = {
@@ -91,11 +92,13 @@ def train_peer(
         bf16=settings.bf16,
         seed=settings.seed,
         report_to=[],
-        save_strategy="no",
+        save_steps=1_000,
+        save_total_limit=1,
         disable_tqdm=True,
     )
     trainer = Trainer(model=peer, args=arguments, train_dataset=_Rows(made), data_collator=collate)
-    trainer.train()
+    checkpoints = Path(str(arguments.output_dir))
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)) if checkpoints.is_dir() else None)
     trainer.save_model(str(out))
     tokenizer.save_pretrained(str(out))
     return trainer.state.global_step
