@@ -13,9 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bertsmith.api import (
+        AlignedLabels,
         Encoder,
+        InputError,
+        MaskedBatch,
+        NextSentenceExample,
+        PackedTokens,
+        Plan,
+        Prediction,
+        Report,
+        Run,
+        Stopped,
+        TaskModel,
+        TaskOutput,
+        Tokenizer,
+        aligned_labels,
         attention,
         compare,
+        draw_head,
         evaluate,
         export,
         finetune,
@@ -23,6 +38,8 @@ if TYPE_CHECKING:
         import_model,
         info,
         load,
+        masked_batch,
+        next_sentence_example,
         plan,
         prepare,
         pretrain,
@@ -35,9 +52,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlignedLabels",
     "Encoder",
+    "InputError",
+    "MaskedBatch",
+    "NextSentenceExample",
+    "PackedTokens",
+    "Plan",
+    "Prediction",
+    "Report",
+    "Run",
+    "Stopped",
+    "TaskModel",
+    "TaskOutput",
+    "Tokenizer",
+    "aligned_labels",
     "attention",
     "compare",
+    "draw_head",
     "evaluate",
     "export",
     "finetune",
@@ -45,6 +77,8 @@ __all__ = [
     "import_model",
     "info",
     "load",
+    "masked_batch",
+    "next_sentence_example",
     "plan",
     "prepare",
     "pretrain",
@@ -61,3 +95,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module 'bertsmith' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # So that names show up where they are looked for before they are loaded.
+    return sorted({*globals(), *__all__})

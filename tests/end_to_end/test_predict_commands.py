@@ -208,7 +208,7 @@ def test_nothing_is_left_of_an_input_without_a_usable_row(
 def test_cut_rows_are_counted(command: Command, folders: Callable[[str], Path], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"the old boat\n{'the old boat ' * 100}\n")
     outcome = command("classify", folders("classify"), "--input", tmp_path / "a.txt", "--json", *CPU)
-    assert "1 of 2 rows are longer than the model sees and were cut" in outcome.err
+    assert "1 of 2 rows is longer than the model sees and was cut" in outcome.err
     assert [one["cut"] for one in outcome.objects] == [False, True]
 
 

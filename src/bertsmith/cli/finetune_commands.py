@@ -57,7 +57,13 @@ def finetune(
     ] = None,
     text: Annotated[str | None, typer.Option(help="Column of the text; guessed if not given.")] = None,
     pair: Annotated[str | None, typer.Option(help="Column of the second text; guessed if not given.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of what is to be found; guessed if not given.")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what is to be found; guessed if not given. For multilabel also several columns of 0 and 1 "
+            "as a,b,c; a name with a comma in quotes: 'a,\"b, c\"'."
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows that contradict each other, overlap or are broken.")
     ] = False,

@@ -9,6 +9,8 @@ from typing import Any
 
 import typer
 
+from bertsmith.text.shown import counted
+
 _LINE_EVERY_SECONDS, _LIVE_EVERY_SECONDS = 10.0, 0.2
 _MOST_SCORES = 4
 
@@ -75,7 +77,8 @@ class TrainingDisplay:
         match event:
             case RunStarted():
                 going = f"goes on at step {event.step}" if event.resumed else "begins"
-                self._line(f"training {going}: {event.total_steps:,} steps on {event.device} in {event.precision}")
+                steps = counted(event.total_steps, "step")
+                self._line(f"training {going}: {steps} on {event.device} in {event.precision}")
             case Progress():
                 self._progress(event)
             case Validated():
@@ -91,7 +94,7 @@ class TrainingDisplay:
                 for line in event.lines:
                     self._line(f"    {line}")
             case StepsDecided():
-                self._line(f"step {event.step:,}: {event.total_steps:,} steps fit the time")
+                self._line(f"step {event.step:,}: {counted(event.total_steps, 'step fits', 'steps fit')} the time")
             case EndedEarly():
                 self._line(f"step {event.step:,}: no better than at step {event.best_step:,}, and ends here")
             case CheckpointWritten():

@@ -12,6 +12,7 @@ import typer
 from bertsmith.cli.output import CountDisplay, note, result
 from bertsmith.cli.prediction_display import prediction_lines, similarity_lines
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted_of
 
 if TYPE_CHECKING:
     from bertsmith.model.config import TaskName
@@ -130,9 +131,10 @@ def _show_rows(task: str, results: "Iterable[RowResult]", use: Use, about_rows: 
         if progress is not None:
             progress.close()
     if num_faults:
-        note(f"{num_faults:,} of {num_rows:,} rows could not be used")
+        note(counted_of(num_faults, num_rows, "row", "could not be used", "could not be used"))
     if num_cut:
-        note(f"{num_cut:,} of {num_rows:,} rows are longer than the model sees and were cut")
+        cut = ("is longer than the model sees and was cut", "are longer than the model sees and were cut")
+        note(counted_of(num_cut, num_rows, "row", *cut))
 
 
 def _note_beside(progress: CountDisplay | None, message: str) -> None:

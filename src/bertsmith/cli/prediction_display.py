@@ -7,7 +7,7 @@ from math import hypot
 from operator import mul
 from typing import Any
 
-from bertsmith.text.shown import on_one_line
+from bertsmith.text.shown import listed_names, on_one_line
 
 _LONGEST_TEXT, _LONGEST_MARKED = 100, 2_000
 _MOST_NUMBERS = 6
@@ -56,7 +56,7 @@ def _class_lines(values: Values, top_k: int) -> list[str]:
 
 
 def _labels_lines(values: Values, top_k: int) -> list[str]:
-    found = ", ".join(f"{isolated(name)} {values['scores'][name]:.0%}" for name in values["labels"])
+    found = ", ".join(f"{isolated(listed_names([name]))} {values['scores'][name]:.0%}" for name in values["labels"])
     others = [name for name in values["scores"] if name not in values["labels"]]
     others = others[: max(0, top_k - len(values["labels"]))]
     return [

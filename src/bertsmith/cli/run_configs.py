@@ -1,4 +1,4 @@
-"""Options of the commands that train or measure training, as a run's config: each option's setting stands here once."""
+"""Options of the commands that train or measure training, as a run's config."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,40 +7,9 @@ from typing import Any
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.pretraining.options import PretrainConfig
+from bertsmith.recipes.run_options import FINETUNING_SETTINGS, PRETRAINING_SETTINGS
 from bertsmith.recipes.settings import given_settings
 
-_SHARED = {
-    "max_length": "max_length",
-    "epochs": "length.epochs",
-    "steps": "length.steps",
-    "minutes": "length.minutes",
-    "device": "runtime.device",
-    "precision": "runtime.precision",
-    "threads": "runtime.threads",
-    "seed": "training.seed",
-}
-_PRETRAINING = _SHARED | {
-    "sources": "sources",
-    "tokenizer": "tokenizer_folder",
-    "model": "model.start",
-    "objective": "objective",
-    "extend_vocabulary": "extend_vocabulary",
-    "batch_tokens": "training.batch_tokens",
-}
-_FINETUNING = _SHARED | {
-    "task": "task",
-    "train": "train",
-    "model": "model",
-    "validation": "validation",
-    "text": "data.text",
-    "pair": "data.pair",
-    "label": "data.label",
-    "strict": "data.strict",
-    "encoding": "data.encoding",
-    "batch_size": "training.batch_size",
-    "learning_rate": "training.optimizer.learning_rate",
-    "seeds": "seeds",
-}
 _NEEDED = {"train": "a file of rows to learn from", "model": "--model, the folder of an encoder"}
 
 
@@ -58,7 +27,7 @@ def pretraining_config(
     Raises:
         InputError: if they are no settings of a pre-training, or name no text.
     """
-    values = _settings(_PRETRAINING, config, assignments, options)
+    values = _settings(PRETRAINING_SETTINGS, config, assignments, options)
     if not values.get("sources"):
         raise InputError(f"{command} needs text", "no source", "Name files, folders or a prepared corpus.")
     return PretrainConfig.parse(values, where=_where(config))
@@ -79,7 +48,7 @@ def finetuning_config(
     Raises:
         InputError: if they are no settings of a fine-tuning, or name no rows or no model.
     """
-    values = _settings(_FINETUNING, config, assignments, options)
+    values = _settings(FINETUNING_SETTINGS, config, assignments, options)
     for key, what in _NEEDED.items():
         if not values.get(key):
             raise InputError(f"{command} needs {what}", "none", f"For example: {example}")

@@ -10,7 +10,7 @@ from bertsmith.cli.evaluation_display import show_details
 from bertsmith.cli.options import Device, Engine, Folder, Json, MaxLength, Precision, PrecisionOfUse, Predicting
 from bertsmith.cli.output import note, result
 
-_DETAILS = ("per_class", "confusion", "labels", "worst_errors", "counted")
+_DETAILS = ("per_class", "confusion", "labels", "worst_errors", "num_errors", "counted")
 
 
 def register(app: typer.Typer) -> None:
@@ -62,11 +62,17 @@ def evaluate(
     max_length: MaxLength = None,
     text: Annotated[str | None, typer.Option(help="Rows: column of the text; guessed if not given.")] = None,
     pair: Annotated[str | None, typer.Option(help="Rows: column of the second text.")] = None,
-    label: Annotated[str | None, typer.Option(help="Rows: column of the label; guessed if not given.")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Rows: column of the label, or several columns of 0 and 1; guessed if not given."),
+    ] = None,
     encoding: Annotated[str, typer.Option(help="Rows: encoding of the file.")] = "utf-8",
     out: Annotated[
         Path | None,
-        typer.Option(help="Write evaluation.json, report.html, confusion.png and errors.tsv there."),
+        typer.Option(
+            help="Write evaluation.json, report.html, confusion.png and errors.tsv there: the last has every error, "
+            "the others the 20 worst."
+        ),
     ] = None,
     device: Device = "auto",
     precision: Precision = "auto",

@@ -14,6 +14,7 @@ from bertsmith.examples.windows import windows_of
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.questions import Question
+from bertsmith.text.shown import counted_of
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -84,15 +85,13 @@ class AnswerExamples(TaskExamples):
             num_long += asked.windows.answer_length(questions[row]) > max_answer
         notes: list[str] = []
         if num_cut:
-            notes.append(
-                f"{num_cut:,} of {len(questions):,} questions are longer than {encoder.max_question} tokens; their "
-                f"{encoder.kept} is used"
-            )
+            longer, kept = f"longer than {encoder.max_question} tokens", f"{encoder.kept} is used"
+            told = (f"is {longer}; its {kept}", f"are {longer}; their {kept}")
+            notes.append(counted_of(num_cut, len(questions), "question", *told))
         if num_long:
-            notes.append(
-                f"{num_long:,} of {len(questions):,} questions have an answer of more than {max_answer} tokens, and "
-                "never get it whole (answer.max_answer)"
-            )
+            longer = f"an answer of more than {max_answer} tokens, and never"
+            told = (f"has {longer} gets it whole", f"have {longer} get it whole")
+            notes.append(f"{counted_of(num_long, len(questions), 'question', *told)} (answer.max_answer)")
         base = TaskExamples.of(sequences, rows, targets=np.concatenate(targets))
         inherited = {field.name: getattr(base, field.name) for field in fields(base) if field.name != "notes"}
         return cls(**inherited, notes=tuple(notes), windows=tuple(windows))
@@ -137,7 +136,8 @@ class QuestionEncoder:
             max_question if max_question is not None else max(1, min(_MAX_QUESTION, int(_QUESTION_SHARE * max_length)))
         )
         """Tokens of a question that are seen."""
-        least = self._room - self.max_question
+        self.room_for_text = least = self._room - self.max_question
+        """Tokens of a text that a window holds beside the longest question."""
         if least < 1:
             raise InputError(
                 "--max-length must leave room for a text beside the question",

@@ -10,6 +10,7 @@ from jaxtyping import Int
 from bertsmith.examples.choice_tables import ChoiceItem, ChoiceRow, ChoiceTable
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows, refuse_long_texts
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(\.0*)?")
@@ -69,7 +70,7 @@ def choice_notes(table: ChoiceTable) -> list[str]:
     numbers = f"{few}" if few == most else f"{few} to {most}"
     notes = [f"{numbers} choices a row, of which guessing finds the right one in {(1 / counts).mean():.1%}"]
     if doubled := sum(len(set(row.item.choices)) < len(row.item.choices) for row in table.rows):
-        notes.append(f"{doubled:,} of {len(counts):,} rows have a choice twice")
+        notes.append(counted_of(doubled, len(counts), "row", "has a choice twice", "have a choice twice"))
     right = right_choices(table)
     if len(right) >= _FEWEST_ROWS_TO_JUDGE:
         if (right == right[0]).all():

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from bertsmith.examples.task_tables import TaskRow, TaskTable
 from bertsmith.foundation.errors import InputError, near_match
 from bertsmith.foundation.random_streams import random_stream
-from bertsmith.text.shown import on_one_line
+from bertsmith.text.shown import listed_names, on_one_line
 
 _MOST_SHOWN = 8
 _FEWEST_ROWS_TO_JUDGE = 10
@@ -126,7 +126,7 @@ def label_ids(table: TaskTable, labels: Sequence[str]) -> Int[np.ndarray, " rows
 
 def unknown_label(name: str, labels: Sequence[str], path: Path, place: str, *, word: str | None = None) -> InputError:
     """The error for a label of a row, or of a word in it, that a model does not know."""
-    shown = on_one_line(", ".join(labels[:_MOST_SHOWN])) + (" …" if len(labels) > _MOST_SHOWN else "")
+    shown = on_one_line(listed_names(labels[:_MOST_SHOWN])) + (" …" if len(labels) > _MOST_SHOWN else "")
     near = near_match(name, labels)
     return InputError(
         f"Every label must be one that the model is trained on: {shown}",

@@ -15,11 +15,14 @@ from bertsmith.examples.classification import whole_number
 from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted, counted_of
+from bertsmith.tokenization.long_words import long_word_counts
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 10
 _UNEVEN = 10
 _MOST_SHOWN = 5
+_MOST_TEXTS_SHOWN, _LONGEST_TEXT_SHOWN = 3, 60
 _MOST_MEASURED = 20_000
 """Rows whose length is measured: of more, as many that stand evenly apart."""
 _ENCODED_AT_ONCE = 1024
@@ -73,13 +76,14 @@ def table_notes(table: TaskTable) -> list[str]:
     """What stands out in the rows of a file by themselves, one line each; empty where nothing does."""
     notes = skipped_notes(table.skipped)
     if doubles := sum(count - 1 for count in Counter(row.texts for row in table.rows).values()):
-        notes.append(f"{doubles:,} of {len(table.rows):,} rows repeat the text of another")
+        repeat = ("repeats the text of another", "repeat the text of another")
+        notes.append(counted_of(doubles, len(table.rows), "row", *repeat))
     return notes
 
 
 def skipped_notes(places: Sequence[str]) -> list[str]:
     """A line about rows that were left out because something in them is blank; none without any."""
-    return [f"{len(places):,} rows left out, blank: {first_few(places)}"] if places else []
+    return [f"{counted(len(places), 'row')} left out, blank: {first_few(places)}"] if places else []
 
 
 def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
@@ -101,12 +105,18 @@ def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
 
 def contradiction_note(rows: Sequence[KeyedRow]) -> str | None:
     """A line about rows that contradict each other; None without any."""
-    found = contradictions(rows)
-    if not found:
+    places: dict[Hashable, list[str]] = {}
+    for one in contradictions(rows):
+        places.setdefault(one.key, [one.first]).append(one.other)
+    if not places:
         return None
-    texts = len({one.key for one in found})
-    first = f"“{_first_text(found[0].key):.60}” in {first_few(list(map(str, found)))}"
-    return f"{texts:,} texts have different labels in other rows: {first}"
+    shown = [f"“{_shortened(_first_text(key))}” in {first_few(of_text)}" for key, of_text in places.items()]
+    differ = "different labels in different rows"
+    texts = counted(len(places), f"text has {differ}", f"texts have {differ}")
+    more = len(shown) - _MOST_TEXTS_SHOWN
+    return f"{texts}: {'; '.join(shown[:_MOST_TEXTS_SHOWN])}" + (
+        f"; and {counted(more, 'more text')}" if more > 0 else ""
+    )
 
 
 def overlap(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> list[str]:
@@ -118,7 +128,10 @@ def overlap(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> list[s
 def overlap_note(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> str | None:
     """A line about rows that stand in both, which make scores look better than they are; None without any."""
     shared = len(overlap(train, validation))
-    return f"{shared:,} of {len(validation):,} validation texts stand in the training rows too" if shared else None
+    if not shared:
+        return None
+    stand = ("stands in the training rows too", "stand in the training rows too")
+    return counted_of(shared, len(validation), "validation text", *stand)
 
 
 def refuse_contradictions(path: Path, rows: Sequence[KeyedRow], options: OptionNames = OptionNames()) -> None:
@@ -146,7 +159,7 @@ def refuse_overlap(
 def counts_note(part: str, num_rows: int, counts: Mapping[str, int]) -> str:
     """A line about the size of a part of the data, and how often it has each label, the commonest first."""
     commonest = [f"“{name}” {count:,}" for name, count in Counter(counts).most_common()]
-    return f"{part}: {num_rows:,} rows" + (f", of {first_few(commonest)}" if commonest else "")
+    return f"{part}: {counted(num_rows, 'row')}" + (f", of {first_few(commonest)}" if commonest else "")
 
 
 def label_notes(counts: Mapping[str, int]) -> list[str]:
@@ -158,8 +171,8 @@ def label_notes(counts: Mapping[str, int]) -> list[str]:
     largest, smallest = max(counts.values()), min(counts.values())
     if largest >= _UNEVEN * max(smallest, 1):
         notes.append(
-            f"labels are uneven, {largest:,} rows of the commonest and {smallest:,} of the rarest: look at the scores "
-            "of each label, or weigh them alike with --set class_weights=balanced"
+            f"labels are uneven, {counted(largest, 'row')} of the commonest and {smallest:,} of the rarest: look at "
+            "the scores of each label, or weigh them alike with --set class_weights=balanced"
         )
     return notes
 
@@ -207,14 +220,45 @@ def row_lengths(rows: Sequence[KeyedRow], tokenizer: Tokenizer, *, apart: bool =
 def length_note(part: str, lengths: Int[np.ndarray, " rows"]) -> str:
     """A line about the lengths of a part's rows."""
     middle, high, most = (int(value) for value in np.percentile(lengths, [50, 95, 100], method="higher"))
-    return f"{part}: a row has {middle:,} tokens in the middle, {high:,} at the 95th percentile, {most:,} at most"
+    return (
+        f"{part}: a row has {counted(middle, 'token')} in the middle, {high:,} at the 95th percentile, {most:,} at most"
+    )
 
 
 def cut_note(num_cut: int, num_rows: int, max_length: int, kept: str) -> str | None:
     """A line about rows that are longer than the model sees; None without any."""
     if not num_cut:
         return None
-    return f"{num_cut:,} of {num_rows:,} rows are longer than {max_length} tokens; their {kept} is used"
+    longer, used = f"longer than {max_length} tokens", f"{kept} is used"
+    told = (f"is {longer}; its {used}", f"are {longer}; their {used}")
+    return counted_of(num_cut, num_rows, "row", *told)
+
+
+def long_word_note(rows: Sequence[KeyedRow], tokenizer: Tokenizer) -> str | None:
+    """A line about rows with words that the tokenizer makes unknown for their length; None without any."""
+    num_rows = num_words = 0
+    for first in range(0, len(rows), _ENCODED_AT_ONCE):
+        texts = [_texts(row.key) for row in rows[first : first + _ENCODED_AT_ONCE]]
+        counts = iter(long_word_counts(tokenizer, [text for of_row in texts for text in of_row]))
+        of_rows = [sum(next(counts) for _ in of_row) for of_row in texts]
+        num_rows += sum(count > 0 for count in of_rows)
+        num_words += sum(of_rows)
+    if not num_words:
+        return None
+    longer = f"a word of more than {tokenizer.max_word_characters:,} characters, which becomes unknown"
+    found = counted_of(num_rows, len(rows), "row", f"has {longer}", f"have {longer}")
+    return f"{found} ({counted(num_words, 'such word')}; the tokenizer's max_word_characters)"
+
+
+def _texts(key: Any) -> Sequence[str]:
+    """The texts of a row, each once."""
+    match key:
+        case ChoiceItem():
+            return list(dict.fromkeys(text for pair in key.pairs for text in pair))
+        case tuple():
+            return key
+        case _:
+            return [key]
 
 
 def _sequences(key: Any, *, apart: bool) -> Sequence[str | tuple[str, str]]:
@@ -238,6 +282,10 @@ def _first_text(key: Any) -> str:
             return key[0]
         case _:
             return key
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT_SHOWN else f"{text[:_LONGEST_TEXT_SHOWN]}…"
 
 
 def first_few(items: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from bertsmith.examples.data_look import skipped_notes
 from bertsmith.examples.embedding_tables import EmbedKind, EmbedRow, EmbedTable
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows, refuse_long_texts
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted_of
 from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -84,9 +85,11 @@ def embed_notes(table: EmbedTable) -> list[str]:
     rows = table.rows
     notes = skipped_notes(table.skipped)
     if doubles := sum(count - 1 for count in Counter(row.texts for row in rows).values()):
-        notes.append(f"{doubles:,} of {len(rows):,} rows repeat the texts of another")
+        repeat = ("repeats the texts of another", "repeat the texts of another")
+        notes.append(counted_of(doubles, len(rows), "row", *repeat))
     if table.columns.kind == "pairs" and (same := sum(row.texts[0] == row.texts[1] for row in rows)):
-        notes.append(f"{same:,} of {len(rows):,} rows have the same text on both sides")
+        alike = "the same text on both sides"
+        notes.append(counted_of(same, len(rows), "row", f"has {alike}", f"have {alike}"))
     return notes
 
 

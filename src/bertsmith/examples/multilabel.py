@@ -9,19 +9,29 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertsmith.examples.classification import label_order, label_places, place_of, unknown_label, whole_names
+from bertsmith.examples.classification import (
+    label_order,
+    label_places,
+    place_of,
+    unknown_label,
+    whole_names,
+    whole_number,
+)
 from bertsmith.examples.label_sets import LabelCells, LabelLayout, flag_width, guess_layout, label_set
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import (
     LABEL_COLUMNS,
     SAMPLE_ROWS,
     Columns,
+    MissingColumn,
     column_names,
     find_columns,
     missing_column,
+    named_columns,
 )
 from bertsmith.examples.task_tables import TaskRow, TaskTable, is_blank, open_rows, task_row, whole_rows
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted_of, listed_names
 from bertsmith.text.tables import TableRow, refuse_half_pair
 
 MULTILABEL_COLUMNS = (
@@ -71,9 +81,10 @@ def read_multilabel_table(
     Args:
         path: the file.
         config: how it is read. Its ``label`` names a column of lists or of text with separators, or several columns of
-            0 and 1 as ``a,b,c``.
+            0 and 1 as `named_columns` takes them.
         options: what errors call the settings.
-        like: rows that were read before, whose columns are meant, and whose way to write labels.
+        like: rows that were read before, whose columns are meant. Labels may be written in another way than theirs;
+            where two ways may be meant, it is the one that gives more of their labels.
 
     Raises:
         InputError: if it cannot be read, a column is missing or cannot be told, a row holds no text, or labels that
@@ -93,11 +104,31 @@ def read_multilabel_table(
         options,
     )
     cells = [found for _, found in read]
-    layout = guess_layout(label_columns, cells, named=config.label is not None) if like is None else like.layout
-    width = (like.width if like else 0) or (flag_width(cells) if layout.form == "flags" else 0)
+    layout = guess_layout(label_columns, cells, named=config.label is not None)
+    if like is not None and layout != like.layout and _reads_better(like, layout, cells, path):
+        layout = like.layout
+    width = flag_width(cells) if layout.form == "flags" else 0
+    if like is not None and layout.form == like.layout.form:
+        width = like.width or width
     labelled = tuple(replace(row, label=label_set(found, layout, path, width=width or None)) for row, found in read)
-    columns = replace(columns, label=", ".join(label_columns))
+    columns = replace(columns, label=listed_names(label_columns))
     return MultilabelTable(TaskTable(path, columns, labelled, skipped), layout, width)
+
+
+def _reads_better(like: MultilabelTable, own: LabelLayout, cells: Sequence[LabelCells], path: Path) -> bool:
+    """Whether cells hold fewer unknown labels, or as many and no fewer known ones, read as earlier rows were than by
+    their own looks."""
+    known = {whole_number(name) for row in like.rows for name in row.label}
+    known |= {str(number) for number in range(like.width)}
+    found: list[tuple[int, int]] = []
+    for layout, width in ((like.layout, like.width), (own, 0)):
+        try:
+            sets = [label_set(row, layout, path, width=width or None) for row in cells]
+        except InputError:
+            return layout is own  # What the look at a file finds is told with the error that it leads to.
+        names = [whole_number(name) in known for of_row in sets for name in of_row]
+        found.append((names.count(False), -names.count(True)))
+    return found[0] <= found[1]
 
 
 def label_names(table: MultilabelTable) -> tuple[str, ...]:
@@ -118,7 +149,7 @@ def label_names(table: MultilabelTable) -> tuple[str, ...]:
     if len(sets) == 1:
         raise InputError(
             "Rows must differ in their labels for a model to learn them",
-            f"{', '.join(rows[0].label)} in all {len(rows)} rows of {where}",
+            f"{listed_names(rows[0].label)} in all {len(rows)} rows of {where}",
             "Add rows with other labels, or name another column with --label.",
         )
     if layout.form == "columns":
@@ -183,14 +214,15 @@ def label_set_notes(targets: Float[np.ndarray, "rows labels"], labels: Sequence[
     notes: list[str] = []
     rows = len(targets)
     if bare := int((~targets.any(1)).sum()):
-        notes.append(f"{bare:,} of {rows:,} training rows have no label, which is a valid answer")
+        lacking = counted_of(bare, rows, "training row", "has no label", "have no label")
+        notes.append(f"{lacking}, which is a valid answer")
     if max(targets.sum(1)) <= 1:
         notes.append("no row has two labels: where one excludes the others, the task is classify")
     counts = set_counts(targets, labels)
     if absent := [name for name, count in counts.items() if not count]:
-        notes.append(f"no training row has {', '.join(absent[:5])}{' …' if len(absent) > 5 else ''}")
+        notes.append(f"no training row has {listed_names(absent[:5])}{' …' if len(absent) > 5 else ''}")
     if always := [name for name, count in counts.items() if count == rows]:
-        notes.append(f"every training row has {', '.join(always[:5])}")
+        notes.append(f"every training row has {listed_names(always[:5])}")
     return notes
 
 
@@ -200,22 +232,32 @@ def _columns(
     """The columns of the texts, and those of the labels."""
     if like is not None:
         columns = like.table.columns
-        config = config.model_copy(
-            update={"text": columns.text, "pair": columns.pair, "label": ",".join(like.layout.columns)}
-        )
+        config = config.model_copy(update={"text": columns.text, "pair": columns.pair})
     names = column_names(path, sample)
-    if config.label is None or config.label in names or "," not in config.label:
+    several = like.layout.columns if like is not None else named_columns(config.label or "")
+    if config.label in names and like is None:
+        several = (config.label,)
+    if len(several) < 2:
+        config = config.model_copy(update={"label": several[0] if several else None})
         found = _with_one_label_column(path, sample, config, options)
         return replace(found, label=None), (str(found.label),)
-    several = tuple(dict.fromkeys(part.strip() for part in config.label.split(",") if part.strip()))
     for name in several:
         if name not in names:
-            raise missing_column(path, options.label, name, names)
+            raise _no_label_column(path, options.label, name, names)
     rest = [
         replace(row, values={name: row.values[name] for name in row.values if name not in several}) for row in sample
     ]
     unlabelled = config.model_copy(update={"label": None})
     return find_columns(path, rest, unlabelled, labels=False, options=options), several
+
+
+def _no_label_column(path: Path, option: str, name: str, names: Sequence[str]) -> InputError:
+    """`missing_column`, which tells of quotes too where a name may have been parted at its comma."""
+    error = missing_column(path, option, name, names)
+    if not isinstance(error, MissingColumn) or not any("," in one for one in names):
+        return error
+    do = f"{error.do} A name with a comma stands in quotes, as CSV writes it: {option} 'a,\"b, c\"'."
+    return MissingColumn(error.rule, error.received, do, name, names)
 
 
 def _with_one_label_column(

@@ -20,6 +20,7 @@ from bertsmith.examples.task_columns import (
 from bertsmith.examples.task_tables import cell_text, is_blank, refuse_other_files, whole_rows
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, is_question_file, question_rows
+from bertsmith.text.shown import counted, counted_of
 from bertsmith.text.tables import TableRow
 
 QUESTION_COLUMNS = ("question", "query")
@@ -81,13 +82,30 @@ def read_questions(
     placed = tuple(replace(row, answers=tuple(answer.placed(row.context) for answer in row.answers)) for row in written)
     found, moved, lost = _misplaced(written, placed)
     faults = [
-        (moved, "answers do not stand at their offset as written, and the nearest place where they do is taken"),
-        (lost, "answers do not stand in their context, and are not trained on"),
-        (impossible, "questions have answers and are marked is_impossible, and the mark counts"),
+        _Told(
+            moved,
+            "answer does not stand at its offset as written, and the nearest place where it does is taken",
+            "answers do not stand at their offset as written, and the nearest place where they do is taken",
+        ),
+        _Told(
+            lost,
+            "answer does not stand in its context, and is not trained on",
+            "answers do not stand in their context, and are not trained on",
+        ),
+        _Told(
+            impossible,
+            "question has answers and is marked is_impossible, and the mark counts",
+            "questions have answers and are marked is_impossible, and the mark counts",
+        ),
     ]
     if config.strict:
         _refuse(path, faults, options)
-    told = [(found, "answers have no offset, and the first place where they stand is taken"), *faults]
+    offset = _Told(
+        found,
+        "answer has no offset, and the first place where it stands is taken",
+        "answers have no offset, and the first place where they stand is taken",
+    )
+    told = [offset, *faults]
     return QuestionTable(path, columns, placed, (*skipped_notes(blank), *_notes(placed, told)))
 
 
@@ -180,8 +198,22 @@ def _misplaced(written: Sequence[Question], placed: Sequence[Question]) -> tuple
     return found, moved, lost
 
 
-def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: OptionNames) -> None:
-    found = [f"{len(places):,} {what.partition(',')[0]}: {_places(places)}" for places, what in faults if places]
+@dataclass(frozen=True)
+class _Told:
+    """What is said of some rows: the fault, and behind a comma what becomes of it."""
+
+    places: Sequence[str]
+    one: str
+    """Of a single one."""
+    several: str
+    """Of more."""
+
+    def __str__(self) -> str:
+        return counted(len(self.places), self.one, self.several)
+
+
+def _refuse(path: Path, faults: Sequence[_Told], options: OptionNames) -> None:
+    found = [f"{str(told).partition(',')[0]}: {_places(told.places)}" for told in faults if told.places]
     if found:
         raise InputError(
             f"Under {options.strict} answers must stand at their offsets, and impossible questions must have none",
@@ -190,10 +222,11 @@ def _refuse(path: Path, faults: Sequence[tuple[Sequence[str], str]], options: Op
         )
 
 
-def _notes(questions: Sequence[Question], told: Sequence[tuple[Sequence[str], str]]) -> list[str]:
-    notes = [f"{len(places):,} {what}: {_places(places)}" for places, what in told if places]
+def _notes(questions: Sequence[Question], told: Sequence[_Told]) -> list[str]:
+    notes = [f"{one}: {_places(one.places)}" for one in told if one.places]
     if doubles := sum(count - 1 for count in Counter(question.key for question in questions).values()):
-        notes.append(f"{doubles:,} of {len(questions):,} questions repeat another about the same text")
+        repeat = ("repeats another about the same text", "repeat another about the same text")
+        notes.append(counted_of(doubles, len(questions), "question", *repeat))
     return notes
 
 

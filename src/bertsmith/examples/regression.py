@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from bertsmith.examples.task_tables import TaskRow, TaskTable
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted_of
 
 VALUE_COLUMNS = (
     "label",
@@ -100,10 +101,9 @@ def value_notes(values: Float[np.ndarray, " rows"]) -> list[str]:
     notes = [f"values from {low:g} to {high:g}, half of them below {middle:g}"]
     common, counts = np.unique(values, return_counts=True)
     if counts.max() > len(values) / 2:
-        notes.append(
-            f"{counts.max():,} of {len(values):,} rows have the value {common[counts.argmax()]:g}: "
-            "a model that always says it looks good by its mean error"
-        )
+        value = f"the value {common[counts.argmax()]:g}"
+        having = counted_of(int(counts.max()), len(values), "row", f"has {value}", f"have {value}")
+        notes.append(f"{having}: a model that always says it looks good by its mean error")
     if len(common) <= 2:
         notes.append(f"the values are {' and '.join(f'{value:g}' for value in common)} alone: are they classes?")
     return notes

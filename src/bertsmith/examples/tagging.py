@@ -21,6 +21,7 @@ from bertsmith.examples.targets import IGNORED
 from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.examples.windows import OVERLAP_SHARE
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import counted, counted_of
 from bertsmith.text.tagged import TaggedSentence
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -169,7 +170,7 @@ def tagged_examples(
     if not found:
         raise InputError(
             "Sentences must have a word that the tokenizer sees",
-            f"{len(sentences):,} sentences without one",
+            f"{counted(len(sentences), 'sentence')} without one",
             "Give other sentences, or a model with another tokenizer.",
         )
     joined = TaskExamples.of(
@@ -235,7 +236,7 @@ def tag_notes(sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> lis
     """What a person should know of training sentences, a line each."""
     notes: list[str] = []
     if repeated := len(sentences) - len({sentence.key for sentence in sentences}):
-        notes.append(f"{repeated:,} of {len(sentences):,} sentences repeat another")
+        notes.append(counted_of(repeated, len(sentences), "sentence", "repeats another", "repeat another"))
     if note := alike_note(labels):
         notes.append(note)
     rare = [f"{name} {count}" for name, count in tag_counts(sentences, labels).items() if count < _FEW_WORDS]

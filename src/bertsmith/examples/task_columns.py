@@ -1,5 +1,6 @@
 """Which column of a task's table holds what: as it was named, or as names and contents tell."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.trained_on import refuse_unlike_training
 from bertsmith.foundation.errors import InputError, near_match
 from bertsmith.text.records import TEXT_COLUMNS
+from bertsmith.text.shown import listed_names
 from bertsmith.text.sources import TABLES, content_suffix, file_kind
 from bertsmith.text.tables import TableRow, is_wordy
 
@@ -59,6 +61,12 @@ class MissingColumn(InputError):
         super().__init__(rule, received, do)
         self.column = column
         self.names = tuple(names)
+
+
+def named_columns(named: str) -> tuple[str, ...]:
+    """Columns that were named in one option, as ``a,b,c``; a name with a comma stands in quotes: ``a,"b, c"``."""
+    parts = next(csv.reader([named], skipinitialspace=True), [])
+    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
 def find_columns(
@@ -161,7 +169,7 @@ def missing_column(path: Path, option: str, name: str, names: Sequence[str]) -> 
         return no_columns(path, f"“{name}” must be a column")
     near = near_match(name, names)
     return MissingColumn(
-        f"{option} must be one of the file's columns: {', '.join(names)}",
+        f"{option} must be one of the file's columns: {listed_names(names)}",
         f"{name}, for {path}",
         f"Did you mean {near}?" if near else "Name one of them.",
         name,

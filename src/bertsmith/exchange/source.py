@@ -74,6 +74,16 @@ def find_source(source: str) -> Source:
     return HubName(source)
 
 
+def import_command(name: str) -> str | None:
+    """The command that fetches a model, where a name that is no path can be one on the Hub; None where it can't.
+
+    ``owner/name`` whose owner is a folder here is a path that was misspelled.
+    """
+    if _HUB_NAME.fullmatch(name) is None or ("/" in name and Path(name).parent.exists()):
+        return None
+    return f"bertsmith import {name} --out {name.rpartition('/')[2]}"
+
+
 def from_home(given: str | Path) -> Path:
     """A path in which `~` has been replaced by the home folder that it means.
 

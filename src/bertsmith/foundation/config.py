@@ -24,7 +24,8 @@ class Config(BaseModel):
             where: what a person would recognise as the place they came from, such as a file's name.
 
         Raises:
-            InputError: for an unknown key or a value outside its rule; the first fault found is told.
+            InputError: for an unknown key or a value outside its rule; the first fault found is told. What a validator
+                raises as an `InputError` is told as it is.
         """
         try:
             return cls(**values)
@@ -34,6 +35,9 @@ class Config(BaseModel):
 
 def _first_fault(cls: type[BaseModel], error: ValidationError, where: str) -> InputError:
     fault = error.errors()[0]
+    raised = fault.get("ctx", {}).get("error")
+    if isinstance(raised, InputError):
+        return raised
     name = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         known = _fields_beside(cls, fault["loc"])

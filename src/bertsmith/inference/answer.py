@@ -96,7 +96,6 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
     """
 
     task = "answer"
-    item = "question with its text"
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer, *, top_k: int = 5) -> None:
         super().__init__(engine, tokenizer)
@@ -118,7 +117,7 @@ class AnswerPredictor(Predictor[tuple[str, str], AnswerRequest, AnswerPrediction
         Raises:
             InputError: for a blank question or text, or something else than a question with its text.
         """
-        pairs = [_checked(number, item) for number, item in enumerate(items, first)]
+        pairs = [_checked(number, item) for number, item in enumerate(self.plain(items, first), first)]
         return [
             AnswerRequest(
                 question,

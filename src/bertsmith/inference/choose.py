@@ -63,7 +63,6 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
     """Chooses among the choices of contexts, each given as a pair of text and choices."""
 
     task = "choose"
-    item = "text with choices"
 
     def prepare(self, items: Sequence[Any], *, first: int = 1) -> list[ChoiceRequest]:
         """Choices as tokens, each with its context, cut where they are too long as in training.
@@ -72,7 +71,7 @@ class ChoosePredictor(Predictor[ChoiceItem | tuple[str, Sequence[str]], ChoiceRe
             InputError: for an item that is no text with choices, has fewer than two, or a blank text.
         """
         requests: list[ChoiceRequest] = []
-        for number, given in enumerate(items, first):
+        for number, given in enumerate(self.plain(items, first), first):
             item = _item(given, number)
             windows: list[TokenWindow] = []
             was_cut = False

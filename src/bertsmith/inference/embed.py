@@ -60,15 +60,6 @@ class EmbedPredictor(TextPredictor[Embedding]):
         """Numbers of a vector."""
         return self._engine.config.encoder.hidden_size
 
-    def __call__(self, items: str | tuple[str, str] | Iterable[str | tuple[str, str]]) -> list[Embedding]:
-        """The embedding of each text, in order, none for none; a single text counts as a list of one.
-
-        Raises:
-            InputError: for a blank text, or a pair.
-        """
-        texts = listed(items)
-        return super().__call__(texts) if texts else []
-
     def vectors(self, texts: str | Iterable[str]) -> Float[np.ndarray, "texts size"]:
         """The embeddings of texts as the rows of a matrix in fp32, of shape (0, size) for none; raises as a call."""
         requests = self.prepare(listed(texts))
@@ -81,6 +72,7 @@ class EmbedPredictor(TextPredictor[Embedding]):
         Raises:
             InputError: for a blank text, one without a token, or a pair.
         """
+        items = self.plain(items, first)
         for number, item in enumerate(items, first):
             if isinstance(item, tuple | list):
                 raise InputError(

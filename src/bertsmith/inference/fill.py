@@ -1,15 +1,17 @@
 """Filling masks, in three phases: prepare the windows, run the model, decode the scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
+from bertsmith.inference.objects import plain_item, refuse_table
 from bertsmith.inference.running import TokenWindow
 from bertsmith.objectives.softmax import softmax
 from bertsmith.tokenization.encoding import Encoding
@@ -90,35 +92,52 @@ class FillPredictor:
         self._max_length = encoder.num_positions
         self._mask = tokenizer.mask_token
 
-    def __call__(self, texts: Sequence[str], *, top_k: int = 5, targets: Sequence[str] = ()) -> list[MaskPrediction]:
+    def __call__(
+        self,
+        texts: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]],
+        *,
+        top_k: int = 5,
+        targets: str | Iterable[str] = (),
+    ) -> list[MaskPrediction]:
         """Predict every mask of every text, in order.
 
         Args:
-            texts: each with at least one ``[MASK]``, or the tokenizer's own mask token. A text longer than the model
-                takes is seen through a window around each mask.
+            texts: each with at least one ``[MASK]``, or the tokenizer's own mask token; or one such text, or
+                ``{"text": …}``. A text longer than the model takes is seen through a window around each mask.
             top_k: how many completions are given.
-            targets: where given, these are scored instead. One that splits into pieces is scored whole.
+            targets: where given, these are scored instead: words in a list, or parted by commas in one string, as the
+                command has them. One that splits into pieces is scored whole.
 
         Raises:
-            InputError: for a text without a mask, `top_k` below 1, or a target that the vocabulary cannot write.
+            InputError: for a text without a mask, something else than texts, `top_k` below 1, or a target that the
+                vocabulary cannot write.
         """
-        if isinstance(texts, str):  # A string is a sequence too, of letters.
-            texts = [texts]
+        refuse_table(texts)
+        # A string is a sequence too, of letters, and an object one of its names.
+        is_one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
+        given = [texts] if is_one else list(texts)
+        wanted = _targets(targets)
         if not 1 <= top_k <= self._tokenizer.vocab_size:
             raise InputError(
                 f"--top-k must lie between 1 and the size of the vocabulary, {self._tokenizer.vocab_size}",
                 top_k,
                 "Use 5, for example.",
             )
-        requests = [request for text in texts for request in self.prepare(text)]
-        if targets:
-            return [self._score_targets(request, targets) for request in requests]
+        requests = [request for number, text in enumerate(given, 1) for request in self.prepare(_text(text, number))]
+        if wanted:
+            return [self._score_targets(request, wanted) for request in requests]
+        if not requests:
+            return []
         scores = self.run([request.window for request in requests], [[request.position] for request in requests])
         return [self.decode(request, row[0], top_k) for request, row in zip(requests, scores, strict=True)]
 
-    def prepare(self, text: str) -> list[_MaskRequest]:
-        """The window around each mask of a text."""
-        text = text.replace(HUB_MASK, self._mask)
+    def prepare(self, text: Any) -> list[_MaskRequest]:
+        """The window around each mask of a text.
+
+        Raises:
+            InputError: if it holds none, or is no text.
+        """
+        text = _text(text, 1).replace(HUB_MASK, self._mask)
         encoding = self._tokenizer.encode(text, mask_is_special=True)
         positions = np.flatnonzero(encoding.token_ids == self._tokenizer.mask_id)
         if not len(positions):
@@ -242,6 +261,21 @@ def _window_around(encoding: Encoding, position: int, max_length: int) -> tuple[
     start = int(np.clip(position - room // 2, 1, len(ids) - 1 - room))
     keep = np.concatenate([[0], np.arange(start, start + room), [len(ids) - 1]])
     return TokenWindow(ids[keep], segments[keep]), position - start + 1
+
+
+def _text(given: Any, number: int) -> str:
+    text = plain_item("fill", given, number)
+    if not isinstance(text, str):
+        raise InputError("Filling masks takes texts", f"text {number}: {text!r:.60}", "Give several in a list.")
+    return text
+
+
+def _targets(given: str | Iterable[str]) -> list[str]:
+    parts = [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else list(given)
+    for part in parts:
+        if not isinstance(part, str):
+            raise InputError("Targets must be texts", repr(part)[:60], 'For example targets=["cat", "dog"].')
+    return parts
 
 
 def _occurrences(text: str, part: str) -> list[int]:

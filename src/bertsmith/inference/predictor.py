@@ -1,7 +1,7 @@
 """What every predictor of a downstream task is: prepare windows, run the model, decode what it says."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -12,6 +12,7 @@ from bertsmith.examples.task_examples import LongTexts, is_cut, kept_windows
 from bertsmith.examples.trained_on import refuse_unlike_training
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
+from bertsmith.inference.objects import plain_item, refuse_table
 from bertsmith.inference.running import TokenWindow
 from bertsmith.model.config import TaskName
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -70,8 +71,6 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
 
     task: ClassVar[TaskName]
     """The task's name, which is that of its command too."""
-    item: ClassVar[str] = "text"
-    """What an item is called in messages."""
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer) -> None:
         engine.refuse_other(self.task)
@@ -86,18 +85,19 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
         """Names of the labels that the model tells apart; none where the task has none."""
         return self._engine.config.heads.labels
 
-    def __call__(self, items: ItemT | Iterable[ItemT]) -> list[PredictionT]:
-        """What becomes of each item, in order; a single one counts as a list of one, as in `listed`.
+    def __call__(self, items: ItemT | Mapping[str, Any] | Iterable[ItemT | Mapping[str, Any]]) -> list[PredictionT]:
+        """What becomes of each item, in order, none for none; a single one counts as a list of one, as in `listed`.
+
+        An item may be an object with the names of the commands' JSON: ``{"text": …}``, ``{"text": …, "pair": …}``,
+        ``{"question": …, "context": …}`` or ``{"text": …, "choices": […]}``.
 
         It does not depend on what stands beside the item, beyond rounding (1e-5 in fp32).
 
         Raises:
-            InputError: for no items, or one that cannot be used.
+            InputError: for an item that cannot be used, or a table.
         """
         given = listed(items)
-        if not given:
-            raise InputError(f"There must be a {self.item} to {self.task}", "none", "Give one or more.")
-        return list(self.predicted(self.prepare(given)))
+        return list(self.predicted(self.prepare(given))) if given else []
 
     def predicted(self, requests: Sequence[RequestT]) -> Iterator[PredictionT]:
         """Run the model on prepared items and decode what it says, in order."""
@@ -116,6 +116,10 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
         Raises:
             InputError: for an item that cannot be used, told with its number.
         """
+
+    def plain(self, items: Sequence[Any], first: int) -> list[Any]:
+        """Items of which none is an object; see `plain_item`."""
+        return [plain_item(self.task, item, number) for number, item in enumerate(items, first)]
 
     def run(self, windows: Sequence[TokenWindow]) -> list[Float[np.ndarray, "..."]]:
         """What the model says of each window."""
@@ -141,6 +145,7 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
             InputError: for a blank text, what is neither a text nor a pair of texts, or the one of them where the model
                 was trained on the other.
         """
+        items = self.plain(items, first)
         refuse_blank(items, first=first)
         self._refuse_others(items, first)
         requests: list[TextRequest] = []
@@ -167,10 +172,15 @@ class TextPredictor(Predictor[str | tuple[str, str], TextRequest, PredictionT]):
 def listed(items: Any) -> list[Any]:
     """The items that a predictor was called with.
 
-    A text or a tuple, such as a pair of texts, is a single item, and so is everything that cannot be gone through. A
-    list, and whatever else can be gone through, holds items.
+    A text, a tuple, such as a pair of texts, or an object is a single item, and so is everything that cannot be gone
+    through. A list, and whatever else can be gone through, holds items.
+
+    Raises:
+        InputError: for a table.
     """
-    return [items] if isinstance(items, str | tuple) or not isinstance(items, Iterable) else list(items)
+    refuse_table(items)
+    is_one = isinstance(items, str | bytes | tuple | Mapping) or not isinstance(items, Iterable)
+    return [items] if is_one else list(items)
 
 
 def refuse_blank(items: Sequence[Any], *, first: int = 1) -> None:

@@ -96,7 +96,7 @@ class TagPredictor(Predictor[str | Sequence[str], TagRequest, TagPrediction]):
             InputError: for a blank text, an empty list, or what is neither a text nor a list of words.
         """
         cutter = WordCutter(self._tokenizer, self.max_length)
-        return [self._request(number, item, cutter) for number, item in enumerate(items, first)]
+        return [self._request(number, item, cutter) for number, item in enumerate(self.plain(items, first), first)]
 
     def decode(self, request: TagRequest, outputs: Sequence[Float[np.ndarray, "_ labels"]]) -> TagPrediction:
         """The label of every word, and the entities."""

@@ -73,7 +73,7 @@ def draw_attention(
 
 def draw_head(
     tokens: Sequence[str],
-    weights: Float[np.ndarray, "tokens tokens"],
+    weights: Any,
     path: str | Path,
     *,
     title: str = "",
@@ -84,17 +84,41 @@ def draw_head(
 
     Args:
         tokens: what stands on both axes, in any script.
-        weights: how much each row's token takes of each column's.
+        weights: how much each row's token takes of each column's, ``[tokens, tokens]``: an array, a tensor or lists.
         path: the picture, .png or .svg. The same arguments give the same file.
         title: stands above.
         border: first token of a second text; a line is drawn before it.
         notify: is told, in a line, which characters no font has. A Python warning where not given.
 
     Raises:
-        InputError: for another suffix, a folder that is not there, more than 512 tokens, weights that are not a row and
-            a column for each token, or without matplotlib 3.11.
+        InputError: for another suffix, a folder that is not there, more than 512 tokens, tokens that are no texts,
+            weights that are not a row and a column for each token or have one that is negative or no number, or without
+            matplotlib 3.11.
     """
-    _draw(tokens, [Panel(weights)], Path(path), title=title, border=border, notify=notify)
+    for place, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise InputError(
+                "A token must be a text", f"token {place}: {token!r:.60}", "Give tokens as they are written, not ids."
+            )
+    _draw(tokens, [Panel(_weights(weights))], Path(path), title=title, border=border, notify=notify)
+
+
+def _weights(given: Any) -> Float[np.ndarray, "..."]:
+    """Weights as an array; their shape is looked at with the tokens."""
+    try:
+        # A tensor may carry a gradient or lie on another device.
+        weights = np.asarray(given.detach().float().cpu() if hasattr(given, "detach") else given)
+    except ValueError:
+        weights = np.empty(0, object)
+    if not (np.issubdtype(weights.dtype, np.floating) or np.issubdtype(weights.dtype, np.integer)):
+        kind = "rows of several lengths" if weights.dtype == object else weights.dtype
+        raise InputError("Weights must be numbers, a row and a column for each token", kind, "Give those of one head.")
+    wrong = weights[~np.isfinite(weights) | (weights < 0)]
+    if wrong.size:
+        raise InputError(
+            "Weights must be numbers that are not negative", f"{wrong.flat[0]}", "Give them as attention has them."
+        )
+    return weights if np.issubdtype(weights.dtype, np.floating) else weights.astype(np.float32)
 
 
 def refuse_undrawable(path: Path) -> None:

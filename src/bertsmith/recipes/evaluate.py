@@ -45,7 +45,8 @@ def evaluate_run(
 
     Raises:
         InputError: if the model has no head to evaluate, the text cannot be read, a label is unknown to the model, or
-            `out` holds something else or `source` itself.
+            `out` is a run or a model, or holds files of the names that would be written which no evaluation wrote, or
+            `source` under one of them. Other files in it stay.
     """
     if out is not None:
         refuse_unfit_folder(Path(out), Path(source))

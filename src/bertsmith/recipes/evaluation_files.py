@@ -1,10 +1,10 @@
-"""An evaluation as files: all of it as JSON, a report, a picture of what was taken for what, and the worst errors."""
+"""An evaluation as files: all of it as JSON, a report, a picture of what was taken for what, and every error."""
 
 import csv
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ def refuse_unfit_folder(folder: Path, source: Path) -> None:
 
 def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], object]) -> None:
     """Write `evaluation.json`, and of an evaluation on rows also `report.html`, `confusion.png` and `.svg` where there
-    are classes, and `errors.tsv`. Files of an earlier evaluation are replaced.
+    are classes, and `errors.tsv` with every error, of which the others hold the worst. Files of an earlier evaluation
+    are replaced.
 
     Args:
         folder: where; made if it is not there.
@@ -65,10 +66,16 @@ def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], ob
     if "rows" not in found:
         return
     picture = _picture(folder, found, notify)
-    name = report.folder.parent.name if report.folder.name == "model" else report.folder.name
-    notes = tuple(found.get("notes", ()))
-    write_file(folder / REPORT, evaluation_report(name, str(report.source), found, picture=picture, notes=notes))
-    write_file(folder / ERRORS, _errors(found.get("worst_errors", [])))
+    page = evaluation_report(
+        str(report.folder),
+        str(report.source),
+        found,
+        num_errors=len(report.errors),
+        errors_file=ERRORS,
+        picture=picture,
+    )
+    write_file(folder / REPORT, page)
+    write_file(folder / ERRORS, _errors(report.errors))
 
 
 def _is_of_evaluation(path: Path) -> bool:
@@ -93,7 +100,7 @@ def _picture(folder: Path, found: dict[str, Any], notify: Callable[[str], object
     return (folder / FILES[1]).read_text(encoding="utf-8")
 
 
-def _errors(errors: list[dict[str, Any]]) -> str:
+def _errors(errors: Sequence[dict[str, Any]]) -> str:
     file = io.StringIO(newline="")
     writer: Any = csv.DictWriter(
         file, _ERROR_COLUMNS, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n"

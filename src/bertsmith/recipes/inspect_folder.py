@@ -1,5 +1,6 @@
 """What is in a folder, and whether it is as it was written."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import MANIFEST, folder_faults, read_manifest
 from bertsmith.model.build import num_parameters
 from bertsmith.model.config import ModelConfig
+from bertsmith.recipes.run_folder import record_of
 from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.tokenization.tokenizer import Tokenizer
 from bertsmith.training.log import read_log
@@ -189,9 +191,22 @@ def _run_info(path: Path) -> dict[str, Any]:
         "kind": "run",
         "finished": finished,
         "steps": max(steps, default=0),
+        **_kept_validation(path),
         "last_validation": validations[-1] if validations else None,
         "model": _model_info(path / "model") if finished else None,
     }
+
+
+def _kept_validation(path: Path) -> dict[str, Any]:
+    """Of a finished fine-tuning, the step of the model that was kept, its seed where there were several, and its scores
+    on the validation rows; nothing of another run."""
+    record, evaluation = record_of(path), path / "evaluation.json"
+    if "kept_step" not in record or not evaluation.is_file():
+        return {}
+    found = json.loads(evaluation.read_text(encoding="utf-8"))
+    seed = {"seed": record["kept_seed"]} if "kept_seed" in record else {}
+    scores = {name: found[name] for name in record.get("metrics", {}) if name in found}
+    return {"kept_validation": {**seed, "step": record["kept_step"], **scores}}
 
 
 def _checkpoint_step(folder: Path) -> int:

@@ -1,10 +1,12 @@
 """Opening a model folder to use it."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bertsmith.engine.device import Device, choose_device
+from bertsmith.exchange.source import import_command
 from bertsmith.folders.exported import is_exported, read_exported
 from bertsmith.folders.model_folder import CONFIG, read_model, read_tokenizer
 from bertsmith.folders.sentence_transformers import refuse_foreign_modules
@@ -40,8 +42,13 @@ def model_folder_of(folder: str | Path) -> Path:
     """The model folder that a path means: itself, or the finished model of a run.
 
     Raises:
-        InputError: if there is no such folder, or it is a run that has no model yet, or a comparison, which has three.
+        InputError: if there is no such folder, or it is a run that has no model yet, or a comparison, which has three;
+            or for what is no path.
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise InputError(
+            "A model folder must be told by its path", type(folder).__name__, 'For example "my-bert/model".'
+        )
     path = Path(folder)
     if not path.exists():
         raise _no_such_folder(path)
@@ -69,6 +76,8 @@ def _no_such_folder(path: Path) -> InputError:
     near = near_match(path.name, known)
     shown = ", ".join(known[:_MOST_SHOWN])
     do = f"Beside it there is: {shown}." if known else "Check the path."
+    if fetch := import_command(str(path)):
+        do = f"{do} If it is on the Hub, {fetch} fetches it."
     return InputError("A model folder must exist", path, f"Did you mean {path.parent / near}?" if near else do)
 
 

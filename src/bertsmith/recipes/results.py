@@ -33,3 +33,6 @@ class Report:
     folder: Path
     source: Path
     metrics: dict[str, Any]
+    errors: tuple[dict[str, Any], ...] = ()
+    """Of rows, everything that the model got wrong, the worst first; `metrics` has the first of them. Of numbers, and
+    of pairs with a score, it is every row, the farthest off first."""

@@ -40,7 +40,7 @@ def finetune_report(
     data |= {f"training rows of “{label}”": count for label, count in record.get("label_counts", {}).items()}
     return page(
         name,
-        f"A {settings['task']} run on {settings['train']} from {settings['model']}",
+        f"Fine-tuning for {settings['task']} on {settings['train']}, from {settings['model']}",
         {
             "Result": figures(scores),
             **({"Each seed": _seeds(evaluation["seeds"])} if "seeds" in evaluation else {}),

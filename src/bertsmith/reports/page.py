@@ -23,20 +23,21 @@ svg { max-width: 100%; height: auto; } .legend { color: var(--soft); font-size: 
 """.strip()
 
 
-def page(name: str, lead: str, sections: Mapping[str, str]) -> str:
+def page(name: str, lead: str, sections: Mapping[str, str], *, kind: str = "run") -> str:
     """A page.
 
     Args:
-        name: the run's name.
+        name: the run's name, or another heading.
         lead: one line about it.
         sections: HTML by heading.
+        kind: what the page is about, for its title.
     """
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(name)}: bertsmith run</title><style>{_STYLE}</style></head><body><main>",
+            f"<title>{escape(name)}: bertsmith {kind}</title><style>{_STYLE}</style></head><body><main>",
             f"<h1>{escape(name)}</h1>",
             f'<p class="lead">{escape(lead)}</p>',
             *(f"<section><h2>{escape(heading)}</h2>{body}</section>" for heading, body in sections.items()),

@@ -8,6 +8,7 @@ from bertsmith.folders.offer import offer_of
 from bertsmith.model.config import ModelConfig
 from bertsmith.reports.model_names import model_tag, model_title
 from bertsmith.reports.scores import score_title
+from bertsmith.text.shown import listed_names
 
 _MOST_LABELS = 50
 
@@ -84,7 +85,7 @@ def task_card(config: ModelConfig, record: dict[str, Any], evaluation: dict[str,
 def _labels(labels: Sequence[str]) -> list[str]:
     if not labels:
         return []
-    shown = ", ".join(_plain(label) for label in labels[:_MOST_LABELS])
+    shown = listed_names(_plain(label) for label in labels[:_MOST_LABELS])
     more = f" and {len(labels) - _MOST_LABELS} more" if len(labels) > _MOST_LABELS else ""
     return [f"Its labels: {shown}{more}.", ""]
 

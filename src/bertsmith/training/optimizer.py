@@ -1,5 +1,6 @@
 """Which weight is updated how: by whom, at which rate, with decay or without."""
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -74,6 +75,13 @@ def weights_by_place(model: Model, config: OptimizerConfig) -> dict[Place, list[
         )
         places.setdefault(place, []).append(weight)
     return places
+
+
+def size_of_layer_weights(model: Model) -> float:
+    """Root mean square of the matrices inside the encoder's layers, which is what a learning rate stands beside."""
+    matrices = [weight.detach() for name, weight in model.named_parameters() if weight.ndim == 2 and _in_layers(name)]
+    squares = sum(float(weight.square().sum(dtype=torch.float64)) for weight in matrices)
+    return math.sqrt(squares / max(sum(weight.numel() for weight in matrices), 1))
 
 
 def _in_layers(name: str) -> bool:

@@ -14,7 +14,6 @@ from bertsmith.cli.use_commands import fill
 
 OF_EVERY_TRAINING = {
     "out": options.RunFolder,
-    "epochs": options.Epochs,
     "steps": options.Steps,
     "minutes": options.Minutes,
     "config": options.Settings,
@@ -33,6 +32,7 @@ OF_EVERY_TRAINING = {
 def test_a_training_has_the_options_of_every_training(command: Callable[..., None]) -> None:
     parameters = inspect.signature(command).parameters
     assert {name: parameters[name].annotation for name in OF_EVERY_TRAINING} == OF_EVERY_TRAINING
+    assert parameters["epochs"].annotation == (options.EpochsOfRows if command is finetune else options.Epochs)
 
 
 @pytest.mark.parametrize("command", [pretrain, compare])

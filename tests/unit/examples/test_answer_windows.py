@@ -89,7 +89,7 @@ def test_a_question_of_600_tokens_is_cut_by_the_stated_rule_and_counted() -> Non
     examples = AnswerExamples.of_questions(
         [question_of(SHORT, "old boat", question=asked) for asked in (question, "Short?")], head, max_answer=30
     )
-    assert examples.notes == ("1 of 2 questions are longer than 32 tokens; their head is used",)
+    assert examples.notes == ("1 of 2 questions is longer than 32 tokens; its head is used",)
 
 
 def test_a_question_that_is_seen_whole_can_be_asked_with_a_larger_limit() -> None:
@@ -159,7 +159,7 @@ def test_an_answer_that_no_window_holds_whole_asks_nothing_of_windows_with_a_pie
     for part, target in zip(examples.windows[0].parts, examples.targets.tolist(), strict=True):
         assert target == ([IGNORED] * 2 if part.start <= last and first < part.end else [0, 0])
     assert [0, 0] in examples.targets.tolist()
-    assert "1 of 1 questions have an answer of more than 30 tokens" in examples.notes[0]
+    assert "1 of 1 question has an answer of more than 30 tokens" in examples.notes[0]
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "unigram"])

@@ -97,7 +97,7 @@ def test_a_text_that_two_choices_have_is_refused_and_a_place_is_not() -> None:
         right_choices(_table((("in", "in"), "in")))
     table = _table((("in", "in"), 1), (("in", "out"), 0))
     assert right_choices(table).tolist() == [1, 0]
-    assert "1 of 2 rows have a choice twice" in choice_notes(table)
+    assert "1 of 2 rows has a choice twice" in choice_notes(table)
 
 
 def test_notes_tell_how_good_guessing_is_and_labels_that_look_wrong() -> None:

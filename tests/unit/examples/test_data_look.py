@@ -13,6 +13,7 @@ from bertsmith.examples.data_look import (
     cut_note,
     label_notes,
     length_note,
+    long_word_note,
     overlap_note,
     refuse_contradictions,
     refuse_overlap,
@@ -57,7 +58,7 @@ def test_repeated_texts_are_counted() -> None:
 def test_rows_that_contradict_each_other_are_told_with_their_places_or_refused() -> None:
     rows = _rows(("a", "x"), ("a", " x"), ("b", "x"), ("b", "y"), ("c", "y"), ("b", "z"))
     note = contradiction_note(rows)
-    assert note == "1 texts have different labels in other rows: “b” in line 4 and line 5, line 4 and line 7"
+    assert note == "1 text has different labels in different rows: “b” in line 4, line 5, line 7"
     with pytest.raises(InputError, match=r"--strict.*2 in a\.csv.*line 4 and line 5.*leave --strict out"):
         refuse_contradictions(Path("a.csv"), rows)
 
@@ -80,7 +81,7 @@ def test_questions_may_have_several_right_answers() -> None:
     answers = [(GoldAnswer("a", 0, 1),), (GoldAnswer("b", 2, 3),)]
     rows = [Question(f"question {number}", str(number), "what?", "a b", found) for number, found in enumerate(answers)]
     assert contradictions(rows) == []
-    assert overlap_note(rows[:1], rows[1:]) == "1 of 1 validation texts stand in the training rows too"
+    assert overlap_note(rows[:1], rows[1:]) == "1 of 1 validation text stands in the training rows too"
 
 
 def test_rows_left_out_are_listed() -> None:
@@ -159,3 +160,34 @@ def test_labels_that_look_alike_are_named_with_what_they_differ_by() -> None:
 def test_whole_numbers_contradict_no_other_spelling_of_themselves() -> None:
     assert contradictions(_rows(("a", "1"), ("a", "1.0"))) == []
     assert len(contradictions(_rows(("a", "1.1"), ("a", "1.10")))) == 1
+
+
+def test_each_contradiction_is_told_with_its_own_text() -> None:
+    rows = _rows(
+        ("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("c", "x"), ("c", "y"), ("d" * 70, "x"), ("d" * 70, "y")
+    )
+    assert contradiction_note(rows) == (
+        "4 texts have different labels in different rows: “a” in line 2, line 4; “b” in line 3, line 5; "
+        "“c” in line 6, line 7; and 1 more text"
+    )
+    assert contradiction_note(rows[-2:]) == (
+        f"1 text has different labels in different rows: “{'d' * 60}…” in line 8, line 9"
+    )
+
+
+def test_words_that_are_unknown_for_their_length_are_counted() -> None:
+    tokenizer = made_tokenizer()
+    limit = tokenizer.max_word_characters
+    assert limit is not None
+    long, short = "boat" * limit, "the old boat"
+    assert long_word_note(_rows((short, "x"), ("boat, " * limit, "x")), tokenizer) is None
+    rows = _rows((short, "x"), (f"{long} and {long}", "x"), (f"the {long}", "x"))
+    longer = f"a word of more than {limit:,} characters, which becomes unknown"
+    assert long_word_note(rows, tokenizer) == (
+        f"2 of 3 rows have {longer} (3 such words; the tokenizer's max_word_characters)"
+    )
+    choice = ChoiceRow(ChoiceItem(short, (long, short)), 0, "line 1")
+    assert long_word_note([choice], tokenizer) == (
+        f"1 of 1 row has {longer} (1 such word; the tokenizer's max_word_characters)"
+    )
+    assert long_word_note(rows, made_tokenizer("unigram")) is None

@@ -105,8 +105,8 @@ def test_what_stands_out_in_rows_is_noted() -> None:
     rows = _rows(("a", "b"), ("a", "b"), ("c", "c"))
     table = EmbedTable(Path("rows.csv"), EmbedColumns("x", "y"), tuple(rows), ("line 9 (x)",))
     assert embed_notes(table) == [
-        "1 rows left out, blank: line 9 (x)",
-        "1 of 3 rows repeat the texts of another",
-        "1 of 3 rows have the same text on both sides",
+        "1 row left out, blank: line 9 (x)",
+        "1 of 3 rows repeats the texts of another",
+        "1 of 3 rows has the same text on both sides",
     ]
     assert embed_notes(EmbedTable(Path("rows.csv"), EmbedColumns("x", "y"), tuple(rows[:1]), ())) == []

@@ -165,7 +165,7 @@ def test_notes_tell_what_stands_out() -> None:
     assert set_counts(targets, labels) == {"a": 1, "b": 0, "c": 0, "d": 3}
     assert label_set_notes(targets, labels) == ["no training row has b, c", "every training row has d"]
     notes = label_set_notes(np.array([[1, 0], [0, 0], [0, 1]], np.float32), ("a", "b"))
-    assert notes[0] == "1 of 3 training rows have no label, which is a valid answer"
+    assert notes[0] == "1 of 3 training rows has no label, which is a valid answer"
     assert "the task is classify" in notes[1]
 
 
@@ -176,3 +176,31 @@ def test_whole_numbers_are_the_same_labels_however_they_are_written(tmp_path: Pa
         assert labels == ("1", "2")
         assert label_targets(table.rows, labels, tmp_path).tolist() == [[1, 1], [0, 1], [1, 0]]
     assert label_names(_read(tmp_path, ["1.0|1.1", "beta"])) == ("1.0", "1.1", "beta")
+
+
+def test_validation_may_write_labels_in_another_way_than_training(tmp_path: Path) -> None:
+    train = _read(tmp_path, [["wet", "cold"], ["dry"]], name="train.jsonl")
+    rows = [{"text": "one", "labels": "wet|dry"}, {"text": "two", "labels": "cold"}]
+    bars = read_multilabel_table(write_rows(tmp_path / "held.csv", rows), like=train)
+    assert [row.label for row in bars.rows] == [("dry", "wet"), ("cold",)]
+    assert _read(tmp_path, [["wet", "dry"]], name="held.jsonl", like=bars).rows[0].label == ("dry", "wet")
+    semicolons = read_multilabel_table(write_rows(tmp_path / "b.csv", [{"text": "a", "labels": "wet;dry"}]), like=bars)
+    assert semicolons.rows[0].label == ("dry", "wet")
+
+
+def test_columns_whose_names_have_a_comma_are_named_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('text,film,"long, really",dull\none,1,0,1\ntwo,0,1,0\n')
+    table = read_multilabel_table(path, TableConfig(label='film, "long, really"'))
+    assert label_names(table) == ("film", "long, really")
+    assert read_multilabel_table(path, like=table).layout == table.layout
+    for one in ("long, really", '"long, really"'):
+        assert label_names(read_multilabel_table(path, TableConfig(label=one))) == ("long, really",)
+    with pytest.raises(
+        InputError, match=r'columns: text, film, "long, really", dull.*A name with a comma stands in quotes'
+    ):
+        read_multilabel_table(path, TableConfig(label="film,long, really"))
+    absent = np.zeros((2, 3), np.float32)
+    assert f'no training row has {"film"}, "long, really", dull' in label_set_notes(
+        absent, ("film", "long, really", "dull")
+    )

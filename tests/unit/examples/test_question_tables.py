@@ -49,16 +49,16 @@ def test_questions_of_both_kinds_are_read_with_what_stands_out(tmp_path: Path) -
     assert [note.split(" ", 1) for note in table.notes] == [
         ["2", "answers do not stand at their offset as written, and the nearest place where they do is taken: "
          "question 3 (id 3), question 7 (id 7)"],
-        ["1", "answers do not stand in their context, and are not trained on: question 4 (id 4)"],
-        ["1", "questions have answers and are marked is_impossible, and the mark counts: question 5 (id 5)"],
-        ["1", "of 7 questions repeat another about the same text"],
+        ["1", "answer does not stand in its context, and is not trained on: question 4 (id 4)"],
+        ["1", "question has answers and is marked is_impossible, and the mark counts: question 5 (id 5)"],
+        ["1", "of 7 questions repeats another about the same text"],
     ]  # fmt: skip
 
 
 def test_strict_refuses_what_is_otherwise_mended(tmp_path: Path) -> None:
     strict, options = TableConfig(strict=True), OptionNames(strict="--set data.strict=true")
     path = write_squad(tmp_path / "q.json", squad((CONTEXT, [asked("Q?", ("boat", 3)), asked("R?", ("ship", 3))])))
-    with pytest.raises(InputError, match=r"data\.strict=true.*1 answers do not stand at.*question 1.*question 2"):
+    with pytest.raises(InputError, match=r"data\.strict=true.*1 answer does not stand at.*question 1.*question 2"):
         read_questions(path, strict, options=options)
     right = write_squad(tmp_path / "r.json", squad((CONTEXT, [asked("Q?", ("boat", 8)), asked("Nothing?")])))
     assert read_questions(right, strict).notes == ()
@@ -104,7 +104,7 @@ def test_a_blank_question_or_text_is_refused_or_left_out(tmp_path: Path, questio
         read_questions(path)
     table = read_questions(path, TableConfig(blank_rows="skip"))
     assert len(table.rows) == 1
-    assert "1 rows left out, blank: line 2" in table.notes[0]
+    assert "1 row left out, blank: line 2" in table.notes[0]
 
 
 def test_questions_to_be_answered_need_no_answers(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_answers_without_an_offset_are_taken_where_they_stand_first_and_are_no_f
     assert [row.answers[0].start for row in table.rows] == [8, 33]
     assert table.notes == ("2 answers have no offset, and the first place where they stand is taken: line 1, line 2",)
     lost = _lines(tmp_path / "r.jsonl", {"question": "What sank?", "context": CONTEXT, "answer": "ship"})
-    with pytest.raises(InputError, match=r"--strict.*1 answers do not stand in their context: line 1"):
+    with pytest.raises(InputError, match=r"--strict.*1 answer does not stand in its context: line 1"):
         read_questions(lost, TableConfig(strict=True))
 
 

@@ -111,7 +111,7 @@ def test_blank_rows_are_left_out_and_said_where_that_is_asked_for(tmp_path: Path
     path = _jsonl(tmp_path / "a.jsonl", [{"words": ["x"], "tags": ["A"]}, {"words": [], "tags": []}])
     table = read_tagged(path, TableConfig(blank_rows="skip"))
     assert len(table.sentences) == 1
-    assert table.notes == ("1 rows left out, blank: line 2 (words, tags)",)
+    assert table.notes == ("1 row left out, blank: line 2 (words, tags)",)
 
 
 def test_a_file_without_words_is_refused(tmp_path: Path) -> None:

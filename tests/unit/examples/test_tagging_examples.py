@@ -164,7 +164,7 @@ def test_rare_labels_and_repeated_sentences_are_said() -> None:
     sentences = [tagged(["a"] * 10, ["O"] * 10)] * 2 + [tagged(["b"], ["B-PER"])]
     assert tag_counts(sentences, ENTITY_LABELS) == {"B-LOC": 0, "B-PER": 1, "I-LOC": 0, "I-PER": 0, "O": 20}
     assert tag_notes(sentences, ("B-PER", "O")) == [
-        "1 of 3 sentences repeat another",
+        "1 of 3 sentences repeats another",
         "labels of fewer than 10 training words: B-PER 1",
     ]
     assert label_presence(sentences, ("B-PER", "O")).tolist() == [[0, 1], [0, 1], [1, 0]]

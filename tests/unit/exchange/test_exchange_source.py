@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertsmith.exchange.source import HubName, HuggingFaceFolder, TensorFlowFolder, find_source
+from bertsmith.exchange.source import HubName, HuggingFaceFolder, TensorFlowFolder, find_source, import_command
 from bertsmith.foundation.errors import InputError
 
 
@@ -94,3 +94,15 @@ def test_other_sources_are_refused_with_what_to_give(tmp_path: Path) -> None:
     for neither in ("./nowhere", "/nowhere/at/all", "one/two/three", "a b", ""):
         with pytest.raises(InputError, match="SOURCE must be"):
             find_source(neither)
+
+
+def test_the_command_that_fetches_a_model_is_told_for_what_can_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    fetch = "bertsmith import google-bert/bert-base-cased --out bert-base-cased"
+    assert import_command("google-bert/bert-base-cased") == fetch
+    assert import_command("bert-base-cased") == "bertsmith import bert-base-cased --out bert-base-cased"
+    for path in ("runs/classifier", "./bert", "/tmp/bert", "a/b/c", "~/bert", "", "https://hub.example/a/b"):
+        assert import_command(path) is None

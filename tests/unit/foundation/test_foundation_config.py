@@ -1,7 +1,7 @@
 from typing import Any, Literal
 
 import pytest
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
@@ -63,3 +63,19 @@ def test_a_name_off_a_closed_list_is_answered_with_the_nearest() -> None:
         Shaped.parse({"shape": "sqare"}, where="a test")
     with pytest.raises(InputError, match=r"shape='xyz'. Change it in a test"):
         Shaped.parse({"shape": "xyz"}, where="a test")
+
+
+def test_what_a_validator_tells_in_full_is_told_as_it_is() -> None:
+    class Ranged(Config):
+        low: int = 0
+        high: int = 1
+
+        @model_validator(mode="after")
+        def _are_in_order(self) -> "Ranged":
+            if self.low > self.high:
+                raise InputError("low must not exceed high", f"{self.low} and {self.high}", "Swap them.")
+            return self
+
+    with pytest.raises(InputError) as error:
+        Ranged.parse({"low": 2}, where="a test")
+    assert str(error.value) == "low must not exceed high. Received: 2 and 1. Swap them."

@@ -104,11 +104,6 @@ def test_an_item_that_cannot_be_used_is_refused_by_its_number(item: Any, told: s
         PREDICTOR.prepare([("Rain.", ["It fell.", "It rose."]), item])
 
 
-def test_no_items_are_refused() -> None:
-    with pytest.raises(InputError, match="must be a text with choices to choose"):
-        PREDICTOR([])
-
-
 def test_a_model_for_another_task_is_refused() -> None:
     with pytest.raises(InputError, match=r"a model trained to regress.*bertsmith regress"):
         ChoosePredictor(TorchEngine(made_head("regress"), CPU), made_tokenizer())

@@ -85,11 +85,6 @@ def test_a_blank_text_is_refused_by_its_number(texts: list[str | tuple[str, str]
         PREDICTOR(texts)
 
 
-def test_an_empty_list_is_refused() -> None:
-    with pytest.raises(InputError, match="must be a text to classify"):
-        PREDICTOR([])
-
-
 def test_a_single_string_is_one_text() -> None:
     assert PREDICTOR("The old boat.") == PREDICTOR(["The old boat."])
 

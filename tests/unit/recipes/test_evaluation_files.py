@@ -26,7 +26,7 @@ METRICS: dict[str, Any] = {
 
 
 def _report(**metrics: Any) -> Report:
-    return Report(Path("runs/my-classifier/model"), Path("dev.csv"), metrics)
+    return Report(Path("runs/my-classifier/model"), Path("dev.csv"), metrics, tuple(metrics.get("worst_errors", ())))
 
 
 def _write(folder: Path, **metrics: Any) -> list[str]:
@@ -56,6 +56,27 @@ def test_the_report_is_one_page_with_the_picture_in_it(tmp_path: Path) -> None:
     assert "<?xml" not in page
     assert "<i>" not in page
     assert 'src="http' not in page
+
+
+def test_the_report_is_titled_as_an_evaluation_of_a_model_on_a_file(tmp_path: Path) -> None:
+    _write(tmp_path, **METRICS)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<title>Evaluation of runs/my-classifier/model: bertsmith evaluation</title>" in page
+    assert "On dev.csv" in page
+    assert "bertsmith run" not in page
+
+
+def test_every_error_stands_in_the_table_and_the_report_says_where(tmp_path: Path) -> None:
+    errors = tuple(ERROR | {"place": f"line {number}"} for number in range(30))
+    report = Report(Path("a/model"), Path("dev.csv"), METRICS | {"worst_errors": list(errors[:20])}, errors)
+    write_evaluation(tmp_path, report, notify=lambda message: None)
+    with open(tmp_path / "errors.tsv", encoding="utf-8", newline="") as file:
+        assert [row["place"] for row in csv.DictReader(file, delimiter="\t")] == [error["place"] for error in errors]
+    found = json.loads((tmp_path / "evaluation.json").read_text(encoding="utf-8"))
+    assert len(found["worst_errors"]) == 20
+    assert "The 20 worst of 30; all of them stand in errors.tsv." in (tmp_path / "report.html").read_text("utf-8")
+    _write(tmp_path, **METRICS)
+    assert "all of them stand in" not in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_a_task_without_classes_has_no_picture(tmp_path: Path) -> None:

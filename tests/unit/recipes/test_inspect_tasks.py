@@ -49,3 +49,22 @@ def test_info_of_a_stopped_run_tells_the_step_that_it_goes_on_from(tmp_path: Pat
     (tmp_path / "checkpoints" / "step-00000099").mkdir()
     (tmp_path / "checkpoints" / "step-notes.txt").write_text("")
     assert info(tmp_path)["steps"] == checkpoint
+
+
+@pytest.mark.parametrize("seed", [None, 16])
+def test_info_of_a_fine_tuning_tells_the_scores_of_the_model_that_was_kept(tmp_path: Path, seed: int | None) -> None:
+    seeds = "" if seed is None else f"kept_seed = {seed}\n"
+    record = f"[record]\nkept_step = 20\n{seeds}[record.metrics]\naccuracy = 0.5\nloss = 0.7\n"
+    (tmp_path / "run.toml").write_text(record)
+    (tmp_path / "evaluation.json").write_text('{"rows": 9, "accuracy": 0.9, "loss": 0.4, "per_class": {}}')
+    (tmp_path / "log.jsonl").write_text('{"kind": "validation", "step": 40, "accuracy": 0.8, "loss": 0.6}\n')
+    found = info(tmp_path)
+    of_seed = {} if seed is None else {"seed": seed}
+    assert found["kept_validation"] == of_seed | {"step": 20, "accuracy": 0.9, "loss": 0.4}
+    assert found["last_validation"]["step"] == 40
+
+
+def test_info_of_a_run_that_kept_none_tells_none(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("[record]\nsteps = 4\n")
+    (tmp_path / "log.jsonl").write_text("")
+    assert "kept_validation" not in info(tmp_path)

@@ -6,6 +6,7 @@ import pytest
 
 from bertsmith.model import EncoderConfig, HeadsConfig, ModelConfig, preset
 from bertsmith.model.like_size import elmo_of_like_size
+from bertsmith.reports.finetune_report import finetune_report
 from bertsmith.reports.model_card import model_card
 from bertsmith.reports.task_card import task_card
 
@@ -95,3 +96,17 @@ def test_a_classifier_without_a_published_class_is_used_by_bertsmith(config: Mod
     assert "transformers" not in card
     assert f"tags: [{tag}, bertsmith]" in card
     assert (" heads," in card) == (tag == "gpt")
+
+
+def test_a_label_with_a_comma_stands_in_quotes() -> None:
+    config = _classifier(preset("bert-toy", vocab_size=500), "first")
+    heads = config.heads.model_copy(update={"labels": ("film", "long, really")})
+    card = task_card(config.model_copy(update={"heads": heads}), RECORD, EVALUATION)
+    assert 'Its labels: film, "long, really".' in card
+
+
+@pytest.mark.parametrize("task", ["classify", "answer", "embed"])
+def test_the_report_of_a_fine_tuning_names_its_task(task: str) -> None:
+    settings = {"task": task, "train": "train.csv", "model": "my-bert"}
+    page = finetune_report("my-run", settings, RECORD, EVALUATION, [])
+    assert f"Fine-tuning for {task} on train.csv, from my-bert" in page

@@ -18,7 +18,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.model import Model
 from bertsmith.recipes.settings import with_assignments
 from bertsmith.training.config import OptimizerConfig, TrainingConfig
-from bertsmith.training.optimizer import RATE_RATIO, new_optimizer
+from bertsmith.training.optimizer import RATE_RATIO, new_optimizer, size_of_layer_weights
 from bertsmith.training.stacked import NUM_STACKED, num_stacked
 from bertsmith.training.step import TrainState, restore_tensors, state_tensors
 from made_corpora import made_model, weights_of
@@ -215,6 +215,14 @@ def test_a_gated_matrix_is_made_orthogonal_half_by_half() -> None:
     for half, along in zip(moved.chunk(2), gradient.chunk(2), strict=True):
         assert float(torch.linalg.svdvals(half).min()) > 0.5 * 0.02 * math.sqrt(2)
         assert float((half * along).sum()) > 0
+
+
+def test_the_size_of_the_layers_weights_leaves_embeddings_vectors_and_heads_out() -> None:
+    model = made_model(40)
+    for name, weight in model.named_parameters():
+        inside = name.startswith("encoder.layers.") and weight.ndim == 2
+        torch.nn.init.constant_(weight, -0.5 if inside else 100.0)
+    assert size_of_layer_weights(model) == pytest.approx(0.5)
 
 
 def test_without_a_largest_norm_gradients_stay_as_they_are() -> None:

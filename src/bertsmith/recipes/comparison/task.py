@@ -21,6 +21,7 @@ from bertsmith.recipes.comparison.options import CompareConfig, CompareTask
 from bertsmith.recipes.text_sources import is_corpus
 from bertsmith.text.documents import TextConfig, find_files, read_documents
 from bertsmith.text.sentences import split_sentences
+from bertsmith.text.shown import counted
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 Rows = list[tuple[str, int]]
@@ -121,7 +122,7 @@ def _labelled(task: CompareTask) -> _Made:
     whole = read_task_table(Path(str(task.labels)), task.table, options=_OPTIONS)
     table = _each_text_once(whole)
     left_out = len(whole.rows) - len(table.rows)
-    repeats = f"; {left_out:,} rows left out, whose text stands in another row too" if left_out else ""
+    repeats = f"; {counted(left_out, 'row')} left out, whose text stands in another row too" if left_out else ""
     if len(table.rows) < _FEWEST_TEXTS:
         raise InputError(
             f"A table of labels must hold {_FEWEST_TEXTS} texts at least",

@@ -8,13 +8,16 @@ from bertsmith.recipes.finetuning.given import Given
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.start_model import freeze_encoder, start_model
 from bertsmith.training.config import LoopConfig
-from bertsmith.training.step import TrainState, new_optimizer
+from bertsmith.training.optimizer import new_optimizer, size_of_layer_weights
+from bertsmith.training.step import TrainState
 from bertsmith.training.weight_average import new_average
 
 
 def loop_config_of(config: FinetuneConfig, given: Given) -> LoopConfig:
     """What the loop is told, with what fits the model where nobody said otherwise."""
-    return config.training_for(given.source.model.config.encoder.hidden_size)
+    model = given.source.model
+    size_of_weights = 0.0 if config.fresh_weights else size_of_layer_weights(model)
+    return config.training_for(model.config.encoder.hidden_size, size_of_weights)
 
 
 def first_state(

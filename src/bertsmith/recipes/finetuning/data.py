@@ -1,6 +1,5 @@
 """The data of a fine-tuning: files become rows to train on and to validate on, and what stands out in them is said."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from bertsmith.examples.data_look import (
     counts_note,
     cut_note,
     length_note,
+    long_word_note,
     overlap_note,
     refuse_contradictions,
     refuse_overlap,
@@ -20,7 +20,7 @@ from bertsmith.examples.data_look import (
     validation_label_notes,
 )
 from bertsmith.examples.table_config import OptionNames, TableConfig
-from bertsmith.examples.task_columns import MissingColumn
+from bertsmith.examples.task_columns import MissingColumn, named_columns
 from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.model.config import HeadsConfig
@@ -28,7 +28,7 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_s
 from bertsmith.recipes.finetuning.task import Grouped, Task, TaskRows
 from bertsmith.text.arrow_files import dataset_files, is_dataset_folder
 from bertsmith.text.separated import separator_note
-from bertsmith.text.shown import on_one_line
+from bertsmith.text.shown import counted, counted_of, on_one_line
 from bertsmith.text.tables import table_sha256
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -91,9 +91,9 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
         notes += [f"{path.name}: {note}" for note in validation.notes]
     else:
         train, validation = _held_out(task, rows, labels, config.validation_share)
+        held = counted_of(len(validation.items), len(rows.items), "row", "is held out", "are held out")
         notes.append(
-            f"no --validation: {len(validation.items):,} of {len(rows.items):,} rows are held out, "
-            f"{'of each label ' if labels else ''}about {config.validation_share:.0%}"
+            f"no --validation: {held}, {'of each label ' if labels else ''}about {config.validation_share:.0%}"
         )
     if isinstance(task, Grouped) and (note := _shared_note(task, train, validation)):
         notes.append(note)
@@ -124,7 +124,7 @@ def _validation_rows(task: Task, path: Path, data: TableConfig, train: TaskRows)
     try:
         return read_rows(task, path, data, like=train, options=_OPTIONS)
     except MissingColumn as error:
-        if error.column in (data.text, data.pair, *re.split(r"\s*,\s*", data.label or ""), data.label):
+        if error.column in (data.text, data.pair, *named_columns(data.label or ""), data.label):
             raise
         raise InputError(
             f"The validation file must have the columns that are read of {train.path.name}: {train.layout}",
@@ -155,10 +155,9 @@ def _shared_note(task: Grouped, train: TaskRows, validation: TaskRows) -> str | 
     shared = sum(group in known for group in task.groups(validation))
     if not shared:
         return None
-    return (
-        f"{shared:,} of {len(validation.items):,} validation rows are about a text that training has, which makes "
-        "scores look better than they are"
-    )
+    about = "about a text that training has"
+    found = counted_of(shared, len(validation.items), "validation row", f"is {about}", f"are {about}")
+    return f"{found}, which makes scores look better than they are"
 
 
 def _notes(
@@ -208,9 +207,11 @@ def examples_of(
         notes.append(length_note(name, lengths))
         if note := cut_note(found.num_cut, len(rows.items), max_length, config.long_texts):
             notes.append(f"{name}: {note}")
+        if note := long_word_note(rows.items, tokenizer):
+            notes.append(f"{name}: {note}")
         notes += [f"{name}: {note}" for note in found.notes]
         if len(found) > len(rows.items) and found.group_starts is None:
-            notes.append(f"{name}: {len(rows.items):,} rows are read in {len(found):,} windows")
+            notes.append(f"{name}: {counted(len(rows.items), 'row is', 'rows are')} read in {len(found):,} windows")
         examples.append(found)
     return Examples(examples[0], examples[1], tuple(notes))
 

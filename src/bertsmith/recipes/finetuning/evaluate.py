@@ -5,13 +5,14 @@ from pathlib import Path
 
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.engine.device import Device
-from bertsmith.examples.data_look import cut_note
+from bertsmith.examples.data_look import cut_note, long_word_note
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import refuse_unlike
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.task_outputs import HEADS, batch_outputs
 from bertsmith.model.heads import Model
 from bertsmith.recipes.finetuning.data import read_rows, task_file
+from bertsmith.recipes.finetuning.task import MOST_ERRORS
 from bertsmith.recipes.finetuning.tasks import TASKS
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs
 from bertsmith.recipes.results import Report
@@ -38,7 +39,8 @@ def evaluate_task(
         table: how the file is read.
 
     Returns:
-        a report whose metrics are those of the task's `evaluation`, with ``notes`` about the data.
+        a report whose metrics are those of the task's `evaluation`, with ``num_errors``, of which ``worst_errors`` are
+        the first 20, and ``notes`` about the data.
 
     Raises:
         InputError: if the file cannot be read, or holds a label that the model does not know.
@@ -63,7 +65,9 @@ def evaluate_task(
     examples = task.examples(rows, heads.labels, tokenizer, max_length=length, long_texts=long_texts, heads=heads)
     loader = TaskLoader(examples, batch_size=len(examples), micro_batch_tokens=_BATCH_TOKENS, seed=0)
     outputs = batch_outputs(model, loader.in_order(), device, HEADS[task.name])
-    cut = cut_note(examples.num_cut, len(rows.items), length, long_texts)
-    notes = [f"columns of {rows.path.name}: {rows.columns}", *rows.notes, *([cut] if cut else []), *examples.notes]
-    evaluation = task.evaluation(outputs, examples, rows, heads)
-    return Report(folder, Path(source), evaluation | {"precision": device.precision, "notes": notes})
+    looks = (cut_note(examples.num_cut, len(rows.items), length, long_texts), long_word_note(rows.items, tokenizer))
+    notes = [f"columns of {rows.path.name}: {rows.columns}", *rows.notes, *filter(None, looks), *examples.notes]
+    evaluation = task.evaluation(outputs, examples, rows, heads, most_errors=None)
+    errors = tuple(evaluation["worst_errors"])
+    told = {"worst_errors": list(errors[:MOST_ERRORS]), "num_errors": len(errors)}
+    return Report(folder, Path(source), evaluation | told | {"precision": device.precision, "notes": notes}, errors)

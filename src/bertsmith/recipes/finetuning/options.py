@@ -8,6 +8,7 @@ from bertsmith.examples.answering import AnswerConfig
 from bertsmith.examples.table_config import TableConfig
 from bertsmith.examples.task_examples import LongTexts
 from bertsmith.foundation.config import Config
+from bertsmith.foundation.errors import InputError
 from bertsmith.model.config import TaskName
 from bertsmith.objectives.embedding import EmbedConfig
 from bertsmith.recipes.settings import RuntimeConfig
@@ -28,6 +29,8 @@ _DECIDED = {"learning_rate", "layer_decay", "average_share"}
 _WIDTH_OF_BASE = 768
 _RATE_OF_BASE, _EMBEDDING_RATE_OF_BASE = 5e-5, 4e-5
 _HIGHEST_RATE = 1e-3
+_SIZE_OF_WEIGHTS = 0.07
+"""Root mean square of the weights in the layers of models like those that the rates were found with."""
 
 
 class FinetuneTraining(LoopConfig):
@@ -101,8 +104,14 @@ class FinetuneConfig(Config):
     @model_validator(mode="after")
     def _parts_fit_the_task(self) -> "FinetuneConfig":
         for name in ("embed", "answer"):
-            if getattr(self, name) is not None and self.task != name:
-                raise ValueError(f"{name} belongs to task {name} alone, and task is {self.task}")
+            part: Config | None = getattr(self, name)
+            if part is not None and self.task != name:
+                given = [f"{name}.{key}={getattr(part, key)}" for key in sorted(part.model_fields_set)]
+                raise InputError(
+                    f"The settings {name}.… belong to task {name} alone",
+                    f"{', '.join(given) or name}, and task {self.task}",
+                    f"Leave {'them' if len(given) > 1 else 'it'} out, or take the task {name}.",
+                )
         return self
 
     @property
@@ -122,18 +131,27 @@ class FinetuneConfig(Config):
             length = length.model_copy(update={"minutes": length.minutes / self.seeds})
         return self.model_copy(update={"seeds": 1, "training": training, "length": length})
 
-    def training_for(self, hidden_size: int) -> FinetuneTraining:
-        """The settings of training with what the width of the model and the task decide where nobody gave it.
+    def training_for(self, hidden_size: int, size_of_weights: float = 0.0) -> FinetuneTraining:
+        """The settings of training with what the model and the task decide where nobody gave it.
 
         The learning rate is 5e-5 at 768, among those published for BERT-Base, and falls with the square of the width:
-        at 384 and at 256 the rates that were best by trial are 2e-4 and 5e-4. An embedder's, 4e-5 at 768, falls with
-        the width. A mean of the weights is left, and lower layers have lower rates where they were trained before;
-        embedders were not tried. The trials are in docs/lab-notes.md.
+        at 384 and at 256 the rates that were best by trial are 2e-4 and 5e-4. AdamW moves a weight by about the rate,
+        however large it is: where those of the layers are larger than usual, as Muon leaves them, so is the rate. An
+        embedder's, 4e-5 at 768, falls with the width alone. A mean of the weights is left, and lower layers have lower
+        rates where they were trained before; embedders were not tried. The trials are in docs/lab-notes.md.
+
+        Args:
+            hidden_size: the width.
+            size_of_weights: root mean square of the weights in the layers, as the training begins.
         """
         narrower, is_embedder = _WIDTH_OF_BASE / hidden_size, self.task == "embed"
-        rate = _EMBEDDING_RATE_OF_BASE * narrower if is_embedder else _RATE_OF_BASE * narrower**2
+        if is_embedder:
+            rate = min(_EMBEDDING_RATE_OF_BASE * narrower, _HIGHEST_RATE)
+        else:
+            larger = 1.0 if self.freeze == "encoder" else max(1.0, size_of_weights / _SIZE_OF_WEIGHTS)
+            rate = min(_RATE_OF_BASE * narrower**2, _HIGHEST_RATE) * larger
         optimizer = {
-            "learning_rate": min(rate, _HIGHEST_RATE),
+            "learning_rate": rate,
             "layer_decay": 1.0 if is_embedder or self.fresh_weights else _LAYER_DECAY,
         }
         training = {"average_share": 0.0 if is_embedder else _AVERAGE_SHARE}

@@ -131,10 +131,12 @@ def task_model_config(source: Source, task: dict[str, Any], *, dropout: float) -
             f"first, for {source.folder}",
             "Use mean.",
         )
+    # A modern encoder learned nothing about texts as a whole, which its first token would have to tell.
+    reads_mean = one_way or (encoder.family == "modern" and before.task_head != "classifier")
     heads = HeadsConfig(
         masked_language_model=False,
         classifier_dropout=dropout,
-        classifier_input="mean" if one_way else before.classifier_input,
+        classifier_input="mean" if reads_mean else before.classifier_input,
         pooler=reads_pooler(encoder.family, name) or (name == "embed" and before.pooler),
         **task,
     )

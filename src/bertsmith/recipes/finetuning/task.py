@@ -19,6 +19,8 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 Better = Literal["higher", "lower"]
+MOST_ERRORS = 20
+"""Errors that an evaluation tells where no number is asked for."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,13 @@ class Task(Protocol):
         ...
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "units outputs"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "units outputs"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Everything that is found about rows, as plain values.
 
@@ -143,6 +151,7 @@ class Task(Protocol):
             examples: of the rows.
             rows: the rows.
             heads: with labels, and what was settled.
+            most_errors: of the worst errors; None for every one.
 
         Returns:
             ``rows``; the scores of `metrics`; where they make sense ``per_class`` (precision, recall, f1 and rows by

@@ -21,13 +21,13 @@ from bertsmith.recipes.run_folder import is_file_of_run
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _VECTORS = ".npy"
 _TABLES: dict[str, tuple[str, ...]] = {
-    "classify": ("text", "pair", "label", "score"),
+    "classify": ("text", "pair", "label", "score", "scores"),
     "multilabel": ("text", "pair", "labels", "scores"),
     "regress": ("text", "pair", "value"),
     "tag": ("text", "words", "labels", "entities"),
     "answer": ("question", "answer", "start", "end", "score", "no_answer_score"),
     "choose": ("text", "start", "choices", "choice", "index", "score"),
-    "embed": ("text", "pair", "embedding"),
+    "embed": ("text", "embedding"),
 }
 """Columns of a table of results. What is no text or number is written as JSON."""
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from bertsmith.exchange.source import import_command
 from bertsmith.folders.config_json import encoder_from_json
 from bertsmith.folders.model_folder import read_config
 from bertsmith.foundation.errors import InputError, unknown_name
@@ -23,9 +24,12 @@ def is_model_folder(start: str) -> bool:
 def refuse_unknown_start(choice: ModelChoice) -> None:
     """Raise an `InputError` where the start is neither a preset, a config file nor a folder."""
     if choice.start not in PRESETS and not Path(choice.start).exists():
-        raise unknown_name(
+        error = unknown_name(
             "--model must be a preset, a config.json or a model folder that exists; a preset", choice.start, PRESETS
         )
+        if (fetch := import_command(choice.start)) is None:
+            raise error
+        raise InputError(error.rule, error.received, f"{error.do} If it is on the Hub, {fetch} fetches it.")
 
 
 def known_encoder(choice: ModelChoice, tokenizer: Tokenizer | None = None) -> EncoderConfig:

@@ -215,7 +215,7 @@ def test_validation_questions_about_texts_of_training_are_counted(work: Path, tm
     other = squad((f"{CONTEXT} 1", [asked("Where?", ("bridge", 30))]), ("Snow.", [asked("What?", ("Snow", 0))]))
     validation = write_squad(tmp_path / "dev.json", other)
     data = task_data(TASK, _config(work, train=str(train), validation=str(validation)))
-    assert any("1 of 2 validation rows are about a text that training has" in note for note in data.notes)
+    assert any("1 of 2 validation rows is about a text that training has" in note for note in data.notes)
     alone = task_data(TASK, _config(work, train=str(write_squad(tmp_path / "one.json", _several(1, each=20)))))
     assert any("2 of 2 validation rows are about a text that training has" in note for note in alone.notes)
 
@@ -223,7 +223,7 @@ def test_validation_questions_about_texts_of_training_are_counted(work: Path, tm
 def test_a_file_without_answers_is_not_evaluated_as_one_that_has_none(work: Path, run: Run, tmp_path: Path) -> None:
     document = squad((CONTEXT, [{"id": "1", "question": "What waited?"}]))
     path = write_squad(tmp_path / "test.json", document)
-    with pytest.raises(InputError, match=r"holds the answers must be known.*test\.json.*id, question, context"):
+    with pytest.raises(InputError, match=r"need answers.*test\.json, whose questions hold id, question, context"):
         bertsmith.evaluate(run.model_folder, str(path), device="cpu")
     assert_refused(
         _config(work, validation=str(path)),
@@ -260,7 +260,7 @@ def test_a_run_leaves_a_folder_that_answers_as_it_was_trained(work: Path, run: R
 
 def test_it_learns_where_answers_stand_and_which_questions_have_none(work: Path, tmp_path: Path) -> None:
     train = write_squad(tmp_path / "train.json", made_sign_questions(240))
-    settings = {"train": str(train), "length": {"epochs": 12}, "answer": {"overlap": 4}, "max_length": 24}
+    settings = {"train": str(train), "length": {"epochs": 12}, "answer": {"overlap": 4}, "max_length": 32}
     learned = finetune_run(_config(work, **settings), tmp_path / "run")
     assert learned.metrics["f1"] > 0.9
     assert learned.metrics["no_answer_exact"] > 0.8
@@ -283,11 +283,23 @@ def test_evaluating_the_folder_gives_the_runs_scores(work: Path, run: Run) -> No
     [
         ({"answer": {"overlap": 19}, "max_length": 24}, "answer.overlap must be smaller"),
         ({"answer": {"max_question": 60}, "max_length": 24}, "leave room for a text"),
+        (
+            {"max_length": 8},
+            r"leave 8 tokens for a question.*8, which leaves 2 for .*Use --max-length 32 or more",
+        ),
+        ({"max_length": 31}, "Use --max-length 32 or more"),
+        (
+            {"answer": {"max_question": 8}, "max_length": 26},
+            r"for a question and 15 .*smaller answer\.max_question",
+        ),
         ({"answer": {"overlap": -1}}, "answer.overlap"),
         ({"answer": {"stride": 12}}, "stride.*overlap"),
         ({"answer": {"scorer": "mlqa-fr"}}, "answer.scorer.*mlqa-ar"),
         ({"answer": {"no_answer_threshold": 2.0}}, "answer.no_answer_threshold"),
-        ({"answer": {}, "task": "classify"}, "answer belongs to task answer"),
+        (
+            {"answer": {}, "task": "classify"},
+            "settings answer.… belong to task answer alone.*answer, and task classify",
+        ),
         ({"data": {"strict": True}, "train": "TRAIN"}, "answers must stand at their offsets"),
     ],
 )

@@ -57,6 +57,18 @@ def test_a_rate_that_is_not_given_falls_with_the_width() -> None:
     assert _rate(_config(training={"optimizer": {"learning_rate": 2e-5}}), 128) == 2e-5
 
 
+def test_a_rate_that_is_not_given_grows_with_weights_that_are_larger_than_usual() -> None:
+    def rate(size: float, **values: object) -> float:
+        return _config(**values).training_for(192, size).optimizer.learning_rate
+
+    assert rate(0.28) == pytest.approx(4 * rate(0.07)) == pytest.approx(4 * 8e-4)
+    assert rate(0.02) == rate(0.07) == rate(0.0)
+    # A head alone has no large weights, and an embedder's rate was found otherwise.
+    assert rate(0.28, freeze="encoder") == rate(0.07)
+    assert rate(0.28, task="embed") == rate(0.07, task="embed")
+    assert rate(0.28, training={"optimizer": {"learning_rate": 2e-5}}) == 2e-5
+
+
 def test_what_the_model_decides_is_written_only_where_it_was_given() -> None:
     written = _config().written["training"]
     assert not {"learning_rate", "layer_decay", "average_share"} & (written.keys() | written["optimizer"].keys())

@@ -54,14 +54,14 @@ def test_a_label_only_in_validation_is_named_before_training(work: Path, tmp_pat
         (
             [{"text": "rain at sea", "label": "dry"}, {"text": "rain at sea", "label": "wet"}],
             "must have the same label",
-            "1 texts have different labels in other rows",
+            "1 text has different labels in different rows",
         ),
         (
             [{"text": "rain at sea", "label": "wet"}] * 12,
             "no validation row may have the texts of a training row",
             "validation texts stand in the training rows too",
         ),
-        ([{"text": " ", "label": "wet"}], "1 blank in", "1 rows left out, blank"),
+        ([{"text": " ", "label": "wet"}], "1 blank in", "1 row left out, blank"),
     ],
 )
 def test_a_strict_run_refuses_faulty_rows_with_their_places(
@@ -150,7 +150,7 @@ def _labels(folder: Path) -> Path:
         ("choose", _choices, {"long_texts": "windows"}, "hoices are compared by one reading"),
         ("embed", _pairs, {"freeze": "encoder"}, "no weights beside its encoder's"),
         ("answer", _questions, {"answer": {"no_answer_threshold": 0.5}}, "no_answer_threshold needs"),
-        ("answer", _questions, {"answer": {"overlap": 60}, "max_length": 16}, "overlap"),
+        ("answer", _questions, {"answer": {"overlap": 60}, "max_length": 32}, "overlap"),
     ],
 )
 def test_a_slip_of_the_pen_does_not_cost_the_earlier_run(

@@ -1,5 +1,6 @@
 """The rows of a training and a validation file, and what is said and refused of them together."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,17 @@ def test_a_label_with_a_line_break_breaks_no_note(tmp_path: Path) -> None:
     )
     assert "training: 4 rows, of “a\\nb” 2, “b” 2" in data.notes
     assert not any("\n" in note for note in data.notes)
+
+
+def test_a_validation_file_that_writes_labels_in_another_way_is_read_and_said(tmp_path: Path) -> None:
+    lists = [{"text": text, "labels": [label, "c"]} for text, label in ROWS]
+    train = tmp_path / "train.jsonl"
+    train.write_text("\n".join(json.dumps(row) for row in lists))
+    validation = _table(tmp_path / "dev.csv", "text", "labels", rows=[("black", "a|b"), ("white", "c")])
+    data = _data(train, validation, task="multilabel")
+    assert data.labels == ("a", "b", "c")
+    assert [row.label for row in data.validation.items] == [("a", "b"), ("c",)]
+    assert "dev.csv: labels “labels” (separated by “|”)" in data.notes
+    unknown = _table(tmp_path / "dev.csv", "text", "labels", rows=[("black", "a|d")])
+    with pytest.raises(InputError, match=r"“d” in .*dev\.csv, line 2"):
+        _data(train, unknown, task="multilabel")

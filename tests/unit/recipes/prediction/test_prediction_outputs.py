@@ -243,3 +243,12 @@ def test_a_model_of_links_as_the_hub_keeps_it_is_not_written_through(tmp_path: P
     (tmp_path / "snapshot" / "config.json").symlink_to("../blobs/0123")
     with pytest.raises(InputError, match="--output must not be part of a model"):
         refuse_unwritable(tmp_path / "snapshot" / "config.json", "classify")
+
+
+def test_a_table_of_classes_has_every_score_and_one_of_vectors_no_pair(tmp_path: Path, source: Path) -> None:
+    (first, *_) = write_results(_results(source), tmp_path / "out.csv", "classify")
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        row = next(csv.DictReader(file))
+    assert json.loads(row["scores"]) == first.values["scores"]
+    list(write_results(_results(source, "embed"), tmp_path / "vectors.csv", "embed"))
+    assert (tmp_path / "vectors.csv").read_text().splitlines()[0] == "row,text,embedding,error"

@@ -17,7 +17,7 @@ from bertsmith.recipes.pretraining.corpus import corpus_of_run
 from bertsmith.recipes.pretraining.options import ModelChoice, PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
-from bertsmith.recipes.pretraining.start_encoder import known_encoder
+from bertsmith.recipes.pretraining.start_encoder import known_encoder, refuse_unknown_start
 from bertsmith.recipes.pretraining.start_model import start_model
 from bertsmith.recipes.run_folder import RunFolder
 from made_corpora import made_corpus, made_texts, made_tokenizer
@@ -164,3 +164,13 @@ def test_a_file_whose_vocabulary_holds_no_alphabet_is_named(algorithm: str, tmp_
     with pytest.raises(InputError, match=told):
         pretrain_run(config, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_name_on_the_hub_leads_to_its_import() -> None:
+    with pytest.raises(
+        InputError, match=r"on the Hub, bertsmith import google-bert/bert-base-cased --out bert-base-cased fetches"
+    ):
+        refuse_unknown_start(ModelChoice(start="google-bert/bert-base-cased"))
+    with pytest.raises(InputError) as error:
+        refuse_unknown_start(ModelChoice(start="./no-such-folder"))
+    assert "bertsmith import" not in str(error.value)

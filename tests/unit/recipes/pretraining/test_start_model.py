@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from bertsmith.folders.model_folder import write_model
 from bertsmith.foundation.errors import InputError
-from bertsmith.model import Model, preset
+from bertsmith.model import HeadsConfig, Model, ModelConfig, new_model, preset
 from bertsmith.model.build import num_parameters
 from bertsmith.model.like_size import elmo_of_like_size
 from bertsmith.recipes.finetuning.start_model import open_source
@@ -19,6 +20,7 @@ from made_corpora import made_tokenizer
 from made_language_models import MADE
 
 TOKENIZER = made_tokenizer()
+TASK: dict[str, Any] = {"task": "classify", "labels": ("no", "yes")}
 OBJECTIVE_OF = {"bert": "mlm", "gpt": "causal", "elmo": "bilm"}
 
 
@@ -30,7 +32,8 @@ def _start(start: str, objective: str) -> Model:
 
 def _written(kind: str, folder: Path) -> str:
     folder.mkdir()
-    write_model(folder, MADE[kind](), TOKENIZER)
+    model = _start("modern-toy", "mlm") if kind == "modern" else MADE[kind]()
+    write_model(folder, model, TOKENIZER)
     return str(folder)
 
 
@@ -73,11 +76,21 @@ def test_a_family_that_has_no_causal_form_is_refused_early(start: str) -> None:
         refuse_unfit_start(ModelChoice(start=start), "causal")
 
 
-@pytest.mark.parametrize(("kind", "read"), [("bert", "first"), ("gpt", "mean"), ("elmo", "mean")])
+@pytest.mark.parametrize(("kind", "read"), [("bert", "first"), ("modern", "mean"), ("gpt", "mean"), ("elmo", "mean")])
 def test_a_classifier_reads_what_has_read_the_text(kind: str, read: str, tmp_path: Path) -> None:
     source = open_source(_written(kind, tmp_path / kind))
-    task = {"task": "classify", "labels": ("no", "yes")}
-    model, _ = start_task_model(source, task, dropout=0.0, fresh_weights=False, seed=0)
+    model, _ = start_task_model(source, TASK, dropout=0.0, fresh_weights=False, seed=0)
+    assert model.config.heads.classifier_input == read
+
+
+@pytest.mark.parametrize("read", ["first", "mean"])
+def test_a_classifier_that_was_trained_goes_on_reading_what_it_read(
+    read: Literal["first", "mean"], tmp_path: Path
+) -> None:
+    heads = HeadsConfig(masked_language_model=False, classifier_input=read, labels=TASK["labels"])
+    encoder = preset("modern-toy", vocab_size=TOKENIZER.vocab_size)
+    write_model(tmp_path, new_model(ModelConfig(encoder=encoder, heads=heads), seed=0), TOKENIZER)
+    model, _ = start_task_model(open_source(str(tmp_path)), TASK, dropout=0.0, fresh_weights=False, seed=0)
     assert model.config.heads.classifier_input == read
 
 

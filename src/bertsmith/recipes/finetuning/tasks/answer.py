@@ -20,15 +20,17 @@ from bertsmith.model.heads import Model
 from bertsmith.objectives.answer_scores import AnswerScores, answer_metrics, settled_threshold
 from bertsmith.objectives.answering import Answering, answer_loss, best_spans
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
-from bertsmith.recipes.finetuning.tasks.worst_errors import MOST_ERRORS
 from bertsmith.text.questions import Question
+from bertsmith.text.shown import counted_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _SHOWN_AROUND = 150
 """Characters of a text that are shown to each side of an answer."""
 _NO_ANSWER = "(no answer)"
+_LEAST_QUESTION, _LEAST_TEXT, _LEAST_LENGTH = 8, 16, 32
+"""Tokens that a window must show to learn from; a question that nobody limits has a quarter of it."""
 
 
 class Answer:
@@ -84,7 +86,8 @@ class Answer:
         count = _unanswerable(rows)
         if not count:
             return ["every question has an answer, so the model will always give one"]
-        return [f"{count:,} of {len(rows.items):,} questions have no answer, so the model may give none"]
+        lacking = counted_of(count, len(rows.items), "question", "has no answer", "have no answer")
+        return [f"{lacking}, so the model may give none"]
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
         """How questions are read, and whether some have no answer.
@@ -121,6 +124,8 @@ class Answer:
             max_question=head.max_question,
             long_texts=long_texts,
         )
+        if not rows.held_out:
+            _refuse_narrow(encoder, head, max_length)
         return AnswerExamples.of_questions(rows.items, encoder, max_answer=head.max_answer)
 
     def objective(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> Answering:
@@ -128,7 +133,13 @@ class Answer:
         return Answering()
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "tokens 2"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "tokens 2"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Exact match and F1, questions with and without an answer apart, and the wrong answers that are worst."""
         head = heads.answering or AnsweringHead()
@@ -138,7 +149,7 @@ class Answer:
             "rows": len(rows.items),
             **answer_metrics(answered, has_answer, no_answer, threshold=head.threshold),
             "loss": answer_loss(outputs, examples.sequence_starts, examples.targets),
-            "worst_errors": _worst_errors(found, _golds(rows), rows.items, head),
+            "worst_errors": _worst_errors(found, _golds(rows), rows.items, head, most_errors),
         }
 
     def settle(
@@ -159,6 +170,20 @@ class Answer:
     def predictor(self, engine: Engine, tokenizer: Tokenizer) -> AnswerPredictor:
         """The predictor of a trained model."""
         return AnswerPredictor(engine, tokenizer)
+
+
+def _refuse_narrow(encoder: QuestionEncoder, head: AnsweringHead, max_length: int) -> None:
+    """Raise an `InputError` for windows that show too little to learn from. A question may be as short as is said."""
+    least_question = _LEAST_QUESTION if head.max_question is None else 1
+    if encoder.max_question >= least_question and encoder.room_for_text >= _LEAST_TEXT:
+        return
+    raise InputError(
+        f"--max-length must leave {_LEAST_QUESTION} tokens for a question, and {_LEAST_TEXT} for the text beside it",
+        f"{max_length}, which leaves {encoder.max_question} for a question and {encoder.room_for_text} for the text",
+        f"Use --max-length {_LEAST_LENGTH} or more."
+        if head.max_question is None
+        else "Use a larger --max-length, or a smaller answer.max_question.",
+    )
 
 
 @dataclass(frozen=True)
@@ -204,7 +229,11 @@ def _judged(
 
 
 def _worst_errors(
-    found: Sequence[_BestAnswer], golds: Sequence[Sequence[str]], questions: Sequence[Question], head: AnsweringHead
+    found: Sequence[_BestAnswer],
+    golds: Sequence[Sequence[str]],
+    questions: Sequence[Question],
+    head: AnsweringHead,
+    most: int | None,
 ) -> list[dict[str, Any]]:
     """Wrong answers, those first that have the least in common with a right one, and of these the most certain."""
     silent = [head.threshold is not None and answer.no_answer > head.threshold for answer in found]
@@ -212,7 +241,7 @@ def _worst_errors(
     certain = np.array([answer.no_answer if none else answer.score for answer, none in zip(found, silent, strict=True)])
     scores = AnswerScores.of(given, golds, head.scorer)
     wrong = np.flatnonzero(scores.exact == 0)
-    worst = wrong[np.lexsort((-certain[wrong], scores.f1[wrong]))[:MOST_ERRORS]]
+    worst = wrong[np.lexsort((-certain[wrong], scores.f1[wrong]))[:most]]
     errors: list[dict[str, Any]] = []
     for number in map(int, worst):
         question = questions[number]

@@ -19,7 +19,7 @@ from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.choice import Choice, choice_metrics, group_probabilities
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -91,7 +91,13 @@ class Choose:
         return Choice()
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "sequences one"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "sequences one"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Scores, and the wrong rows whose wrong choice is the most certain."""
         if examples.group_starts is None:
@@ -100,7 +106,7 @@ class Choose:
         return {
             "rows": len(rows.items),
             **choice_metrics(probabilities, right),
-            "worst_errors": _worst_errors(probabilities, right, rows),
+            "worst_errors": _worst_errors(probabilities, right, rows, most_errors),
         }
 
     def settle(
@@ -123,13 +129,16 @@ def _right(rows: TaskRows) -> Int[np.ndarray, " rows"]:
 
 
 def _worst_errors(
-    probabilities: Sequence[Float[np.ndarray, "..."]], right: Int[np.ndarray, " rows"], rows: TaskRows
+    probabilities: Sequence[Float[np.ndarray, "..."]],
+    right: Int[np.ndarray, " rows"],
+    rows: TaskRows,
+    most: int | None,
 ) -> list[dict[str, Any]]:
     chosen = np.array([part.argmax() for part in probabilities], np.int64)
     certainty = np.array([part.max() for part in probabilities], np.float64)
     wrong = np.flatnonzero(chosen != right)
     errors: list[dict[str, Any]] = []
-    for number in worst_of(wrong, certainty[wrong]):
+    for number in worst_of(wrong, certainty[wrong], most):
         row = rows.items[number]
         start = {"pair": row.item.start} if row.item.start else {}
         errors.append(

@@ -25,7 +25,7 @@ from bertsmith.objectives.classification import (
 )
 from bertsmith.objectives.softmax import softmax
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs, table_rows
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -96,7 +96,13 @@ class Classify:
         return Classification(balanced_weights(label_ids(_table(rows), labels), len(labels)))
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "sequences labels"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Scores, each class, what was taken for what, and the wrong rows whose wrong label is the most certain."""
         probabilities = softmax(means_by_row(outputs, examples.rows))
@@ -107,7 +113,7 @@ class Classify:
             **calibration(probabilities, truth),
             **class_details(probabilities.argmax(1), truth, heads.labels),
             "labels": list(heads.labels),
-            "worst_errors": _worst_errors(probabilities, truth, rows, heads.labels),
+            "worst_errors": _worst_errors(probabilities, truth, rows, heads.labels, most_errors),
         }
 
     def settle(
@@ -130,6 +136,7 @@ def _worst_errors(
     truth: Int[np.ndarray, " rows"],
     rows: TaskRows,
     labels: Sequence[str],
+    most: int | None,
 ) -> list[dict[str, Any]]:
     predicted: np.ndarray = probabilities.argmax(1)
     wrong = np.flatnonzero(predicted != truth)
@@ -141,5 +148,5 @@ def _worst_errors(
             labels[int(predicted[number])],
             float(probabilities[number, predicted[number]]),
         )
-        for number in worst_of(wrong, certainty)
+        for number in worst_of(wrong, certainty, most)
     ]

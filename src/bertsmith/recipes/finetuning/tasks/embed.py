@@ -27,9 +27,10 @@ from bertsmith.objectives.embedding import (
     validation_loss,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
+from bertsmith.text.shown import counted
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 1000
@@ -79,7 +80,8 @@ class Embed:
     def notes(self, rows: TaskRows, labels: Sequence[str]) -> list[str]:
         """Rows that are few."""
         if _columns(rows).kind == "texts" and len(rows.items) < _FEW_ROWS:
-            return [f"{len(rows.items):,} texts are few to learn from without pairs: thousands are usual"]
+            few = counted(len(rows.items), "text is", "texts are")
+            return [f"{few} few to learn from without pairs: thousands are usual"]
         return []
 
     def heads(self, rows: TaskRows, labels: Sequence[str], config: FinetuneConfig) -> dict[str, Any]:
@@ -128,7 +130,13 @@ class Embed:
         return InBatchNegatives(settings.temperature, both=settings.direction == "both")
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "sequences size"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "sequences size"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Spearman's coefficient and the pairs ranked worst, or how partners were found and the worst misses."""
         assert examples.group_starts is not None
@@ -139,7 +147,7 @@ class Embed:
                 "rows": len(rows.items),
                 "spearman": spearman(cosines, targets),
                 "loss": validation_loss(outputs, starts, scores=targets),
-                "worst_errors": _worst_ranked(cosines, targets, rows),
+                "worst_errors": _worst_ranked(cosines, targets, rows, most_errors),
             }
         found = retrieval(outputs, starts, targets)
         return {
@@ -147,7 +155,7 @@ class Embed:
             **found.scores,
             "loss": validation_loss(outputs, starts, texts=targets),
             "candidates": found.num_candidates,
-            "worst_errors": _worst_found(found, examples, rows),
+            "worst_errors": _worst_found(found, examples, rows, most_errors),
         }
 
     def settle(
@@ -166,11 +174,11 @@ def _columns(rows: TaskRows) -> EmbedColumns:
 
 
 def _worst_ranked(
-    cosines: Float[np.ndarray, " pairs"], scores: Float[np.ndarray, " pairs"], rows: TaskRows
+    cosines: Float[np.ndarray, " pairs"], scores: Float[np.ndarray, " pairs"], rows: TaskRows, most: int | None
 ) -> list[dict[str, Any]]:
     """The pairs whose place among the cosines is farthest from that among the scores."""
     places = [np.argsort(np.argsort(values, kind="stable"), kind="stable") for values in (cosines, scores)]
-    worst = worst_of(np.arange(len(cosines)), np.abs(places[0] - places[1]).astype(np.float64))
+    worst = worst_of(np.arange(len(cosines)), np.abs(places[0] - places[1]).astype(np.float64), most)
     return [
         {
             "place": rows.items[number].place,
@@ -183,12 +191,12 @@ def _worst_ranked(
     ]
 
 
-def _worst_found(found: Retrieval, examples: TaskExamples, rows: TaskRows) -> list[dict[str, Any]]:
+def _worst_found(found: Retrieval, examples: TaskExamples, rows: TaskRows, most: int | None) -> list[dict[str, Any]]:
     """Rows whose partner was not found first, those first where it lies the farthest behind."""
     assert examples.group_starts is not None
     errors: list[dict[str, Any]] = []
     missed = np.flatnonzero(found.ranks > 1)
-    for number in worst_of(missed, found.ranks[missed].astype(np.float64)):
+    for number in worst_of(missed, found.ranks[missed].astype(np.float64), most):
         row, nearest = rows.items[number], int(found.nearest[number])
         other = rows.items[int(examples.rows[nearest])]
         side = nearest - int(examples.group_starts[examples.rows[nearest]])

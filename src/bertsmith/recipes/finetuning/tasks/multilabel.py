@@ -36,9 +36,10 @@ from bertsmith.objectives.multilabel import (
     tuned_thresholds,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
+from bertsmith.text.shown import listed_names
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _NO_LABEL = "no label"
@@ -63,14 +64,17 @@ class Multilabel:
 
     def read(self, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
         """Read a table of texts with labels."""
-        table = read_multilabel_table(path, data, options=options, like=None if like is None else like.layout)
+        before = None if like is None else _table(like)
+        table = read_multilabel_table(path, data, options=options, like=before)
         columns = replace(table, table=replace(table.table, rows=()))
-        return TaskRows(path, table.rows, f"{table}", tuple(table_notes(table.table)), columns)
+        notes = table_notes(table.table)
+        if before is not None and before.layout != table.layout:
+            notes.insert(0, f"{table.layout}")
+        return TaskRows(path, table.rows, f"{table}", tuple(notes), columns)
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """Every label, ordered by name, or as its columns stand."""
-        columns: MultilabelTable = rows.layout
-        return label_names(replace(columns, table=replace(columns.table, rows=rows.items)))
+        return label_names(_table(rows))
 
     def check(self, rows: TaskRows, labels: Sequence[str]) -> None:
         """Refuse unknown labels."""
@@ -125,7 +129,13 @@ class Multilabel:
         return Multilabelling(balanced_label_weights(_targets(rows, labels)))
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "sequences labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "sequences labels"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Scores, each label at its threshold, and the rows of whose wrong labels the model is the most certain.
 
@@ -140,7 +150,7 @@ class Multilabel:
             **multilabel_scores(probabilities, truth, heads.thresholds),
             "per_class": label_details(given, truth, heads.labels),
             **({} if settled is None else {"thresholds": settled}),
-            "worst_errors": _worst_errors(probabilities, given, truth, rows, heads.labels),
+            "worst_errors": _worst_errors(probabilities, given, truth, rows, heads.labels, most_errors),
         }
 
     def settle(
@@ -157,6 +167,11 @@ class Multilabel:
         return MultilabelPredictor(engine, tokenizer)
 
 
+def _table(rows: TaskRows) -> MultilabelTable:
+    columns: MultilabelTable = rows.layout
+    return replace(columns, table=replace(columns.table, rows=rows.items))
+
+
 def _targets(rows: TaskRows, labels: Sequence[str]) -> Float[np.ndarray, "rows labels"]:
     return label_targets(rows.items, labels, rows.path)
 
@@ -167,6 +182,7 @@ def _worst_errors(
     truth: Bool[np.ndarray, "rows labels"],
     rows: TaskRows,
     labels: Sequence[str],
+    most: int | None,
 ) -> list[dict[str, Any]]:
     wrong = np.flatnonzero((given != truth).any(1))
     # How certain a model was of the worst of a row's wrong decisions.
@@ -174,9 +190,9 @@ def _worst_errors(
     certainty = np.where(given != truth, certainty, 0.0).max(1)
 
     def names(flags: Bool[np.ndarray, " labels"]) -> str:
-        return ", ".join(labels[place] for place in np.flatnonzero(flags).tolist()) or _NO_LABEL
+        return listed_names(labels[place] for place in np.flatnonzero(flags).tolist()) or _NO_LABEL
 
     return [
         text_error(rows.items[number], names(truth[number]), names(given[number]), float(certainty[number]))
-        for number in worst_of(wrong, certainty[wrong])
+        for number in worst_of(wrong, certainty[wrong], most)
     ]

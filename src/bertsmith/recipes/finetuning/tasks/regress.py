@@ -18,7 +18,7 @@ from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
 from bertsmith.objectives.regression import Regression, regression_scores, rescale, standardised
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs, table_rows
 from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
@@ -97,7 +97,13 @@ class Regress:
         return Regression()
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "sequences one"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "sequences one"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Scores, and the rows that are farthest off.
 
@@ -106,7 +112,7 @@ class Regress:
         """
         found, truth = means_by_row(outputs, examples.rows)[:, 0], _values(rows)
         errors = np.abs(found - truth)
-        worst = worst_of(np.arange(len(errors)), errors)
+        worst = worst_of(np.arange(len(errors)), errors, most_errors)
         spread = heads.value_scale[1] if heads.value_scale is not None else heads.value_spread or 1.0
         return {
             "rows": len(rows.items),

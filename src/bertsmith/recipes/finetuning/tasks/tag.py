@@ -37,7 +37,7 @@ from bertsmith.objectives.tagging import (
     entity_scores,
 )
 from bertsmith.recipes.finetuning.options import FinetuneConfig
-from bertsmith.recipes.finetuning.task import Better, TaskRows
+from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
 from bertsmith.text.tagged import TaggedSentence
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -117,7 +117,13 @@ class Tag:
         return Tagging(balanced_weights(np.concatenate(tag_ids(rows.items, labels, rows.path)), len(labels)))
 
     def evaluation(
-        self, outputs: Float[np.ndarray, "tokens labels"], examples: TaskExamples, rows: TaskRows, heads: HeadsConfig
+        self,
+        outputs: Float[np.ndarray, "tokens labels"],
+        examples: TaskExamples,
+        rows: TaskRows,
+        heads: HeadsConfig,
+        *,
+        most_errors: int | None = MOST_ERRORS,
     ) -> dict[str, Any]:
         """Scores of words, and of entities where labels write some; each type or label; and the wrong words whose
         wrong label is the most certain."""
@@ -134,7 +140,7 @@ class Tag:
             strict = entity_scores(count_entities(truth, predicted, strict=scheme))
             found |= entity_scores(counts) | {"strict_f1": strict["f1"], "accuracy": of_labels["accuracy"]}
             found["per_class"] = entity_details(counts)
-        return found | {"loss": words.loss, "worst_errors": _worst_errors(words, rows.items, labels)}
+        return found | {"loss": words.loss, "worst_errors": _worst_errors(words, rows.items, labels, most_errors)}
 
     def settle(
         self, outputs: Float[np.ndarray, "tokens labels"], examples: TaskExamples, rows: TaskRows, model: Model
@@ -190,10 +196,12 @@ class _Words:
         return [names[part].tolist() for part in np.split(ids, self.starts[1:-1])]
 
 
-def _worst_errors(words: _Words, sentences: Sequence[TaggedSentence], labels: Sequence[str]) -> list[dict[str, Any]]:
+def _worst_errors(
+    words: _Words, sentences: Sequence[TaggedSentence], labels: Sequence[str], most: int | None
+) -> list[dict[str, Any]]:
     wrong = np.flatnonzero(words.predicted != words.truth)
     errors: list[dict[str, Any]] = []
-    for word in worst_of(wrong, words.scores[wrong]):
+    for word in worst_of(wrong, words.scores[wrong], most):
         row = int(np.searchsorted(words.starts, word, side="right")) - 1
         number = word - int(words.starts[row])
         sentence = sentences[row]

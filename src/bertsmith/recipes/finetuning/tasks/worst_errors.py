@@ -7,12 +7,11 @@ from jaxtyping import Float, Int
 
 from bertsmith.examples.task_tables import TaskRow
 
-MOST_ERRORS = 20
 
-
-def worst_of(numbers: Int[np.ndarray, " wrong"], badness: Float[np.ndarray, " wrong"]) -> list[int]:
-    """The numbers of the worst rows, the worst first; of equal ones the first in the file."""
-    return numbers[np.argsort(-badness, kind="stable")[:MOST_ERRORS]].tolist()
+def worst_of(numbers: Int[np.ndarray, " wrong"], badness: Float[np.ndarray, " wrong"], most: int | None) -> list[int]:
+    """The numbers of the worst rows, as many as asked for or all, the worst first; of equal ones the first in the
+    file."""
+    return numbers[np.argsort(-badness, kind="stable")[:most]].tolist()
 
 
 def text_error(row: TaskRow, label: str, predicted: str, score: float | None) -> dict[str, Any]:

@@ -1,149 +1,166 @@
-"""The verbs as functions, with the names and defaults of the command line."""
+"""Functions that train, or measure a training."""
 
 import copy
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from bertsmith.foundation.errors import unknown_name
-from bertsmith.model.encoder import Encoder
-from bertsmith.recipes.attention import attention_run as attention
+from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.recipes.comparison.options import CompareConfig
 from bertsmith.recipes.comparison.run import Comparison, compare_run
-from bertsmith.recipes.evaluate import evaluate_run as evaluate
-from bertsmith.recipes.exporting.run import export_run as export
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
-from bertsmith.recipes.generate import generate_run as generate
-from bertsmith.recipes.import_model import import_model_run as import_model
-from bertsmith.recipes.inspect_folder import info
-from bertsmith.recipes.inspect_folder import verify_folder as verify
-from bertsmith.recipes.plan import plan
-from bertsmith.recipes.predict import load
-from bertsmith.recipes.prepare import prepare_run as prepare
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.profiling.profile import Job, Profile
 from bertsmith.recipes.profiling.run import DEFAULT_STEPS, profile_finetuning, profile_pretraining
-from bertsmith.recipes.push import push_run as push
 from bertsmith.recipes.results import Run
-from bertsmith.recipes.settings import put_given
-from bertsmith.recipes.train_tokenizer import train_tokenizer_run as train_tokenizer
+from bertsmith.recipes.run_options import FINETUNING_SETTINGS, PRETRAINING_SETTINGS
+from bertsmith.recipes.settings import given_settings, put_given
 from bertsmith.training.events import Observer
-
-__all__ = [
-    "Encoder",
-    "attention",
-    "compare",
-    "evaluate",
-    "export",
-    "finetune",
-    "generate",
-    "import_model",
-    "info",
-    "load",
-    "plan",
-    "prepare",
-    "pretrain",
-    "profile",
-    "push",
-    "train_tokenizer",
-    "verify",
-]
 
 
 def pretrain(
-    sources: Sequence[str | Path],
-    out: str | Path,
+    sources: str | Path | Sequence[str | Path] | None = None,
+    out: str | Path | None = None,
     *,
     model: str | Path | None = None,
     tokenizer: str | Path | None = None,
-    objective: str = "mlm",
-    extend_vocabulary: int = 0,
+    objective: str | None = None,
+    extend_vocabulary: int | None = None,
     epochs: float | None = None,
     steps: int | None = None,
     minutes: float | None = None,
+    config: str | Path | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    threads: int | None = None,
+    max_length: int | None = None,
+    batch_tokens: int | None = None,
+    seed: int | None = None,
     restart: bool = False,
     settings: dict[str, Any] | None = None,
     observers: Sequence[Observer] = (),
+    notify: Callable[[str], None] = lambda message: None,
 ) -> Run:
     """Pre-train from raw text or a prepared corpus, or go on with such a run.
 
+    None says of any argument that it was not given: it is then as `config` has it, or as the command does without.
+
     Args:
         sources: files, folders, or one prepared corpus.
-        out: the run's folder.
+        out: the run's folder; it must be given.
         model: a preset or config.json for fresh weights, or a model folder to go on from; where not given, a small
             modern encoder, or BERT where the objective needs it.
         tokenizer: a tokenizer folder; trained on the text where not given.
-        objective: ``mlm``, ``mlm+nsp``, ``mlm+sop``, ``causal`` or ``bilm``.
+        objective: ``mlm`` where not given, ``mlm+nsp``, ``mlm+sop``, ``causal`` or ``bilm``.
         extend_vocabulary: words of the text to add to the vocabulary of the model that the run goes on from.
-        epochs: passes over the text; or one of the next two.
+        epochs: passes over the text; or one of the next two. Three where none is given.
         steps: steps.
         minutes: time for all of it.
+        config: a TOML file of settings, such as a run's run.toml, or the name of some that come along: ``bert-base`` ….
+        device: ``auto``, ``cpu``, ``cuda`` ….
+        precision: ``auto``, ``fp32`` or ``bf16``.
+        threads: threads for computing.
+        max_length: most tokens of a sequence, special ones included.
+        batch_tokens: tokens of a step.
+        seed: decides fresh weights, order and draws.
         restart: remove an earlier run in `out` first.
-        settings: further settings by dotted key, as ``--set`` takes them.
+        settings: further settings by dotted key, as ``--set`` takes them, over all else.
         observers: are told of events.
+        notify: is told in a line what is being done.
 
     Raises:
         InputError: if something given cannot be used.
         Stopped: if a signal asked to stop; the same call goes on.
     """
-    values: dict[str, Any] = {"sources": [str(source) for source in sources], "objective": objective}
-    given = {
-        "model.start": None if model is None else str(model),
-        "tokenizer_folder": None if tokenizer is None else str(tokenizer),
-        "extend_vocabulary": extend_vocabulary or None,
-        "length.epochs": epochs,
-        "length.steps": steps,
-        "length.minutes": minutes,
-        **copy.deepcopy(settings or {}),
+    several = sources is not None and not isinstance(sources, str | os.PathLike)
+    paths = sources if several else [] if sources is None else [sources]
+    options = {
+        "sources": [_path("sources", source) for source in _listed("sources", paths)],
+        "model": _path("model", model),
+        "tokenizer": _path("tokenizer", tokenizer),
+        "objective": objective,
+        "extend_vocabulary": extend_vocabulary,
+        "epochs": epochs,
+        "steps": steps,
+        "minutes": minutes,
+        "device": device,
+        "precision": precision,
+        "threads": threads,
+        "max_length": max_length,
+        "batch_tokens": batch_tokens,
+        "seed": seed,
     }
-    put_given(values, given)
-    config = PretrainConfig.parse(values, where="the arguments")
-    return pretrain_run(config, out, restart=restart, observers=observers)
+    values = _values(PRETRAINING_SETTINGS, config, options, settings)
+    if not values.get("sources"):
+        raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
+    parsed = PretrainConfig.parse(values, where="the arguments" if config is None else str(config))
+    return pretrain_run(parsed, _out(out), restart=restart, observers=observers, notify=notify)
 
 
 def finetune(
-    task: str,
-    train: str | Path,
+    task: str | None = None,
+    train: str | Path | None = None,
     *,
-    model: str | Path,
     out: str | Path,
+    model: str | Path | None = None,
     validation: str | Path | None = None,
     text: str | None = None,
     pair: str | None = None,
     label: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
     epochs: float | None = None,
     steps: int | None = None,
     minutes: float | None = None,
-    strict: bool = False,
+    config: str | Path | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    threads: int | None = None,
+    max_length: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
     seed: int | None = None,
-    seeds: int = 1,
+    seeds: int | None = None,
     restart: bool = False,
     settings: dict[str, Any] | None = None,
     observers: Sequence[Observer] = (),
+    notify: Callable[[str], None] = lambda message: None,
 ) -> Run:
     """Train an encoder to do a job, from rows that show it done, or go on with such a run.
+
+    None says of any argument that it was not given: it is then as `config` has it, or as the command does without.
 
     Args:
         task: ``classify``, ``regress``, ``multilabel``, ``tag``, ``answer``, ``choose`` or ``embed``.
         train: file of rows: .csv, .tsv, .jsonl or .parquet, or the folder of a saved data set's split; for ``tag`` also
             .conll and .conllu, for ``answer`` SQuAD's JSON, for ``embed`` also raw lines of a .txt.
-        model: folder of the encoder, or of the run that made it.
         out: the run's folder.
+        model: folder of the encoder, or of the run that made it.
         validation: file of rows to validate on; a share of the training rows where not given.
         text: column of the text; guessed where not given, as are the next two.
         pair: column of the second text.
         label: column of what is to be found.
+        strict: refuse rows that contradict each other, overlap or are broken.
+        encoding: of the files; UTF-8 where not given.
         epochs: passes over the rows; or one of the next two. Three to twenty by their number where none is given.
         steps: steps.
         minutes: time for all of it, which several seeds share.
-        strict: refuse rows that contradict each other, overlap or are broken.
+        config: a TOML file of settings, such as a run's run.toml.
+        device: ``auto``, ``cpu``, ``cuda`` ….
+        precision: ``auto``, ``fp32`` or ``bf16``.
+        threads: threads for computing.
+        max_length: most tokens of a sequence, special ones included.
+        batch_size: rows of a step.
+        learning_rate: the highest one; by the model's width where not given.
         seed: decides the new weights and the order.
-        seeds: train so often, by seeds that follow each other, and keep the best model.
+        seeds: train so often, by seeds that follow each other, and keep the best model; once where not given.
         restart: remove an earlier run in `out` first.
-        settings: further settings by dotted key, as ``--set`` takes them.
+        settings: further settings by dotted key, as ``--set`` takes them, over all else.
         observers: are told of events.
+        notify: is told in a line what is being done, and what stands out in the data.
 
     Returns:
         the run; its ``metrics`` are the scores on the validation rows, its ``evaluation`` those in detail. Of several
@@ -153,23 +170,35 @@ def finetune(
         InputError: if something given cannot be used.
         Stopped: if a signal asked to stop; the same call goes on.
     """
-    values: dict[str, Any] = {"task": task, "train": str(train), "model": str(model)}
-    given = {
-        "validation": None if validation is None else str(validation),
-        "data.text": text,
-        "data.pair": pair,
-        "data.label": label,
-        "length.epochs": epochs,
-        "length.steps": steps,
-        "length.minutes": minutes,
-        "data.strict": strict or None,
-        "training.seed": seed,
-        "seeds": seeds if seeds != 1 else None,
-        **copy.deepcopy(settings or {}),
+    options = {
+        "task": task,
+        "train": _path("train", train),
+        "model": _path("model", model),
+        "validation": _path("validation", validation),
+        "text": text,
+        "pair": pair,
+        "label": label,
+        "strict": strict or None,
+        "encoding": encoding,
+        "epochs": epochs,
+        "steps": steps,
+        "minutes": minutes,
+        "device": device,
+        "precision": precision,
+        "threads": threads,
+        "max_length": max_length,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "seed": seed,
+        "seeds": seeds,
     }
-    put_given(values, given)
-    config = FinetuneConfig.parse(values, where="the arguments")
-    return finetune_run(config, out, restart=restart, observers=observers)
+    values = _values(FINETUNING_SETTINGS, config, options, settings)
+    for name, what in (("task", "a task"), ("train", "a file of rows"), ("model", "the folder of an encoder")):
+        if not values.get(name):
+            example = 'finetune("classify", "train.csv", model="my-bert/model", out="my-classifier")'
+            raise InputError(f"finetune needs {what}", f"no {name}", f"For example: {example}.")
+    parsed = FinetuneConfig.parse(values, where="the arguments" if config is None else str(config))
+    return finetune_run(parsed, _out(out), restart=restart, observers=observers, notify=notify)
 
 
 def compare(
@@ -253,7 +282,8 @@ def profile(
         raise unknown_name("A job to profile", job, get_args(Job))
     pretrains = job == "pretrain"
     sources = [source] if isinstance(source, str | Path) else source
-    values: dict[str, Any] = {"sources": [str(one) for one in sources]} if pretrains else {"train": str(source)}
+    paths = [_path("source", one) for one in _listed("source", sources)]
+    values: dict[str, Any] = {"sources": paths} if pretrains else {"train": _path("source", source)}
     given = {
         "model.start" if pretrains else "model": None if model is None else str(model),
         "task": task,
@@ -265,3 +295,47 @@ def profile(
     if pretrains:
         return profile_pretraining(PretrainConfig.parse(values, where="the arguments"), steps=steps, out=out)
     return profile_finetuning(FinetuneConfig.parse(values, where="the arguments"), steps=steps, out=out)
+
+
+def _values(
+    places: dict[str, str], config: str | Path | None, options: dict[str, Any], settings: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Values for a run's config: those of a file, options over them, and settings over both."""
+    given = {places[name]: None if value == [] else value for name, value in options.items()}
+    file = None if config is None else Path(str(_path("config", config)))
+    values = given_settings(file, given, ())
+    put_given(values, copy.deepcopy(settings or {}))
+    return values
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    _refuse_table(name, given)
+    return list(given)
+
+
+def _path(name: str, given: Any) -> str | None:
+    """A path as it was given; None where none was.
+
+    Raises:
+        InputError: for what is no path, such as a table in memory.
+    """
+    _refuse_table(name, given)
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise InputError(f"{name} must be a path", type(given).__name__, "Write it to a file, and give its path.")
+    return None if given is None else str(given)
+
+
+def _refuse_table(name: str, given: Any) -> None:
+    if hasattr(given, "columns"):
+        raise InputError(
+            f"{name} must be the path of a file",
+            f"a {type(given).__name__}, which is a table in memory",
+            'Write it to a file: table.to_csv("train.csv", index=False).',
+        )
+
+
+def _out(given: Any) -> str:
+    path = _path("out", given)
+    if path is None:
+        raise InputError("A run needs a folder of its own", "no out", 'For example out="my-run".')
+    return path
