@@ -51,7 +51,7 @@ def model_folder_of(folder: str | Path) -> Path:
         )
     path = Path(folder)
     if not path.exists():
-        raise _no_such_folder(path)
+        raise _no_such_folder(path, os.fspath(folder))
     if (path / "run.toml").is_file():
         if not (path / "model").is_dir():
             compared = [path / kind for kind in KINDS if (path / kind / "run.toml").is_file()]
@@ -70,13 +70,13 @@ def model_folder_of(folder: str | Path) -> Path:
     return path
 
 
-def _no_such_folder(path: Path) -> InputError:
+def _no_such_folder(path: Path, given: str) -> InputError:
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     known = sorted(one.name for one in beside if any((one / name).is_file() for name in ("run.toml", CONFIG)))
     near = near_match(path.name, known)
     shown = ", ".join(known[:_MOST_SHOWN])
     do = f"Beside it there is: {shown}." if known else "Check the path."
-    if fetch := import_command(str(path)):
+    if fetch := import_command(given):
         do = f"{do} If it is on the Hub, {fetch} fetches it."
     return InputError("A model folder must exist", path, f"Did you mean {path.parent / near}?" if near else do)
 

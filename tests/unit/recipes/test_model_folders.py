@@ -13,7 +13,7 @@ def test_a_name_on_the_hub_is_pointed_to_the_command_that_fetches_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     fetch = "bertsmith import google-bert/bert-base-cased --out bert-base-cased fetches it"
-    with pytest.raises(InputError, match=f"A model folder must exist.*{fetch}"):
+    with pytest.raises(InputError, match=rf"A model folder must exist.*{fetch}"):
         model_folder_of("google-bert/bert-base-cased")
     with pytest.raises(InputError, match="A model folder must exist") as caught:
         model_folder_of("./bert-base-cased")
@@ -23,5 +23,5 @@ def test_a_name_on_the_hub_is_pointed_to_the_command_that_fetches_it(
 def test_a_misspelled_folder_is_met_with_the_nearest_one(tmp_path: Path) -> None:
     (tmp_path / "my-bert").mkdir()
     (tmp_path / "my-bert" / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="Did you mean .*my-bert"):
+    with pytest.raises(InputError, match=r"Did you mean .*my-bert"):
         model_folder_of(tmp_path / "my-brt")
