@@ -112,7 +112,7 @@ def _input(task: str, use: Use, given: "Given") -> "Input":
 
 def _show_rows(task: str, results: "Iterable[RowResult]", use: Use, about_rows: int | None) -> None:
     progress = None if use.output is None else CountDisplay(about_rows)
-    num_rows = num_faults = num_cut = 0
+    num_rows = num_faults = num_cut = num_long = 0
     try:
         for row in results:
             num_rows += 1
@@ -121,6 +121,7 @@ def _show_rows(task: str, results: "Iterable[RowResult]", use: Use, about_rows: 
                 if num_faults <= _MOST_FAULTS:
                     _note_beside(progress, f"row {row.number}: {row.fault}")
             num_cut += row.prediction is not None and row.prediction.cut
+            num_long += row.num_long_words > 0
             if progress is not None:
                 progress(num_rows)
             elif row.prediction is not None or use.as_json:
@@ -135,6 +136,9 @@ def _show_rows(task: str, results: "Iterable[RowResult]", use: Use, about_rows: 
     if num_cut:
         cut = ("is longer than the model sees and was cut", "are longer than the model sees and were cut")
         note(counted_of(num_cut, num_rows, "row", *cut))
+    if num_long:
+        longer = "a word of more characters than the tokenizer allows, which becomes unknown (max_word_characters)"
+        note(counted_of(num_long, num_rows, "row", f"has {longer}", f"have {longer}"))
 
 
 def _note_beside(progress: CountDisplay | None, message: str) -> None:

@@ -12,6 +12,7 @@ from jaxtyping import Int
 
 from bertsmith.examples.choice_tables import ChoiceItem
 from bertsmith.examples.classification import whole_number
+from bertsmith.examples.item_texts import item_texts
 from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.foundation.errors import InputError
@@ -238,7 +239,7 @@ def long_word_note(rows: Sequence[KeyedRow], tokenizer: Tokenizer) -> str | None
     """A line about rows with words that the tokenizer makes unknown for their length; None without any."""
     num_rows = num_words = 0
     for first in range(0, len(rows), _ENCODED_AT_ONCE):
-        texts = [_texts(row.key) for row in rows[first : first + _ENCODED_AT_ONCE]]
+        texts = [item_texts(row.key) for row in rows[first : first + _ENCODED_AT_ONCE]]
         counts = iter(long_word_counts(tokenizer, [text for of_row in texts for text in of_row]))
         of_rows = [sum(next(counts) for _ in of_row) for of_row in texts]
         num_rows += sum(count > 0 for count in of_rows)
@@ -248,17 +249,6 @@ def long_word_note(rows: Sequence[KeyedRow], tokenizer: Tokenizer) -> str | None
     longer = f"a word of more than {tokenizer.max_word_characters:,} characters, which becomes unknown"
     found = counted_of(num_rows, len(rows), "row", f"has {longer}", f"have {longer}")
     return f"{found} ({counted(num_words, 'such word')}; the tokenizer's max_word_characters)"
-
-
-def _texts(key: Any) -> Sequence[str]:
-    """The texts of a row, each once."""
-    match key:
-        case ChoiceItem():
-            return list(dict.fromkeys(text for pair in key.pairs for text in pair))
-        case tuple():
-            return key
-        case _:
-            return [key]
 
 
 def _sequences(key: Any, *, apart: bool) -> Sequence[str | tuple[str, str]]:

@@ -81,6 +81,11 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
         """Most tokens of a sequence."""
 
     @property
+    def tokenizer(self) -> Tokenizer:
+        """The one it was made with."""
+        return self._tokenizer
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Names of the labels that the model tells apart; none where the task has none."""
         return self._engine.config.heads.labels

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bertsmith.examples.item_texts import item_texts
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.predictor import Prediction, Predictor, Request
+from bertsmith.tokenization.long_words import long_word_counts
 
 _ROWS_AT_ONCE = 2048
 """Rows that are held together, and sorted by length inside the model."""
@@ -41,6 +43,8 @@ class RowResult:
     place: str
     prediction: Prediction | None
     fault: InputError | None
+    num_long_words: int = 0
+    """Words that became unknown because they have more characters than the tokenizer allows."""
 
     @property
     def values(self) -> dict[str, Any]:
@@ -93,7 +97,8 @@ def predict_rows(
             else:
                 num_used += 1
                 windows = [next(remaining) for _ in request.windows]
-                yield RowResult(row.number, row.place, predictor.decode(request, windows), None)
+                num_long = sum(long_word_counts(predictor.tokenizer, item_texts(row.item)))
+                yield RowResult(row.number, row.place, predictor.decode(request, windows), None, num_long)
     if not num_used:
         raise InputError("There must be a row that can be used", f"{num_rows} rows, and none can", "Mend the input.")
 

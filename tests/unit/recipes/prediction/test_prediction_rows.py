@@ -346,3 +346,15 @@ def test_control_tokens_in_a_text_are_its_letters(task: str) -> None:
             for request in (other, one)
         )
         assert counts == [expected] * len(one.windows)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_words_that_became_unknown_for_their_length_are_counted(tmp_path: Path, task: str) -> None:
+    long = "a" * (1 + (made_tokenizer().max_word_characters or 0))
+    plain, other = made_items(task, 2)
+    rows = as_rows(task, [plain, other])
+    name = next(name for name in ("text", "context", "sent1", "words", "tokens") if name in rows[0])
+    value = rows[1][name]
+    rows[1] = rows[1] | {name: [*value, long] if isinstance(value, list) else f"{value} {long}"}
+    found = _results(write_rows(tmp_path / "a.jsonl", rows), task)
+    assert [result.num_long_words for result in found] == [0, 1]
