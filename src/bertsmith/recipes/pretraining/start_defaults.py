@@ -16,7 +16,8 @@ _CONTINUED_RATES = {"learning_rate": 1e-4, "muon_learning_rate": 2e-3}
 """A tenth of what suits fresh weights, at which a trained encoder forgets what it knows."""
 _START_OF_OTHERS = "bert-toy"
 """Of a run with another objective than masks alone, where no model is named."""
-_FRESH_OPTIMIZER = {"matrices": "muon", "muon_learning_rate": 0.03}
+_FRESH_OPTIMIZER = {"matrices": "muon", "muon_learning_rate": 0.03, "weight_decay": 0.1}
+"""With less decay Muon leaves weights so large that a fine-tuning hardly moves them."""
 _FRESH_RATE, _WIDTH_OF_RATE = 5e-3, 128
 """Of all else than the matrices, and the width up to which it suits; beyond, it falls as the width grows."""
 _FRESH_MASK_RATE = 0.3

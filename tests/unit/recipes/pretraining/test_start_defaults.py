@@ -17,7 +17,7 @@ def test_fresh_weights_are_trained_by_the_recipe_of_few_tokens(tmp_path: Path) -
     config = filled(tmp_path)
     optimizer = config.training.optimizer
     assert (optimizer.kind, optimizer.matrices) == ("adamw", "muon")
-    assert (optimizer.learning_rate, optimizer.muon_learning_rate) == (5e-3, 0.03)
+    assert (optimizer.learning_rate, optimizer.muon_learning_rate, optimizer.weight_decay) == (5e-3, 0.03, 0.1)
     assert (config.model.start, config.masking.mask_rate, config.training.batch_tokens) == ("modern-toy", 0.3, 4096)
 
 
@@ -37,7 +37,7 @@ def test_a_wide_model_has_a_lower_rate(tmp_path: Path, model: dict[str, Any], ra
 @pytest.mark.parametrize("setting", [{"kind": "lamb"}, {"kind": "adamw", "beta2": 0.999}, {"matrices": "same"}])
 def test_who_names_the_optimizer_has_a_recipe(tmp_path: Path, setting: dict[str, Any]) -> None:
     optimizer = filled(tmp_path, training={"optimizer": setting}).training.optimizer
-    assert (optimizer.matrices, optimizer.learning_rate) == ("same", 1e-3)
+    assert (optimizer.matrices, optimizer.learning_rate, optimizer.weight_decay) == ("same", 1e-3, 0.01)
 
 
 def test_another_rate_leaves_the_recipe_as_it_is(tmp_path: Path) -> None:
