@@ -12,12 +12,11 @@ from jaxtyping import Int
 
 from bertsmith.examples.choice_tables import ChoiceItem
 from bertsmith.examples.classification import whole_number
-from bertsmith.examples.item_texts import item_texts
+from bertsmith.examples.item_texts import long_words_by_item
 from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.shown import counted, counted_of
-from bertsmith.tokenization.long_words import long_word_counts
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 10
@@ -239,9 +238,7 @@ def long_word_note(rows: Sequence[KeyedRow], tokenizer: Tokenizer) -> str | None
     """A line about rows with words that the tokenizer makes unknown for their length; None without any."""
     num_rows = num_words = 0
     for first in range(0, len(rows), _ENCODED_AT_ONCE):
-        texts = [item_texts(row.key) for row in rows[first : first + _ENCODED_AT_ONCE]]
-        counts = iter(long_word_counts(tokenizer, [text for of_row in texts for text in of_row]))
-        of_rows = [sum(next(counts) for _ in of_row) for of_row in texts]
+        of_rows = long_words_by_item(tokenizer, [row.key for row in rows[first : first + _ENCODED_AT_ONCE]])
         num_rows += sum(count > 0 for count in of_rows)
         num_words += sum(of_rows)
     if not num_words:

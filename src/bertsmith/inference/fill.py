@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
-from bertsmith.inference.objects import plain_item, refuse_table
+from bertsmith.inference.objects import plain_item
+from bertsmith.inference.predictor import listed
 from bertsmith.inference.running import TokenWindow
 from bertsmith.objectives.softmax import softmax
 from bertsmith.tokenization.encoding import Encoding
@@ -112,10 +113,8 @@ class FillPredictor:
             InputError: for a text without a mask, something else than texts, `top_k` below 1, or a target that the
                 vocabulary cannot write.
         """
-        refuse_table(texts)
-        # A string is a sequence too, of letters, and an object one of its names.
-        is_one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
-        given = [texts] if is_one else list(texts)
+        # What is a pair elsewhere are two texts here.
+        given = list(texts) if isinstance(texts, tuple) else listed(texts)
         wanted = _targets(targets)
         if not 1 <= top_k <= self._tokenizer.vocab_size:
             raise InputError(
@@ -123,7 +122,7 @@ class FillPredictor:
                 top_k,
                 "Use 5, for example.",
             )
-        requests = [request for number, text in enumerate(given, 1) for request in self.prepare(_text(text, number))]
+        requests = [request for number, text in enumerate(given, 1) for request in self.prepare(text, number)]
         if wanted:
             return [self._score_targets(request, wanted) for request in requests]
         if not requests:
@@ -131,13 +130,13 @@ class FillPredictor:
         scores = self.run([request.window for request in requests], [[request.position] for request in requests])
         return [self.decode(request, row[0], top_k) for request, row in zip(requests, scores, strict=True)]
 
-    def prepare(self, text: Any) -> list[_MaskRequest]:
-        """The window around each mask of a text.
+    def prepare(self, text: Any, number: int = 1) -> list[_MaskRequest]:
+        """The window around each mask of a text, which errors call by its number.
 
         Raises:
             InputError: if it holds none, or is no text.
         """
-        text = _text(text, 1).replace(HUB_MASK, self._mask)
+        text = _text(text, number).replace(HUB_MASK, self._mask)
         encoding = self._tokenizer.encode(text, mask_is_special=True)
         positions = np.flatnonzero(encoding.token_ids == self._tokenizer.mask_id)
         if not len(positions):

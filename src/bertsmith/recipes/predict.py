@@ -51,7 +51,7 @@ def model_folder_of(folder: str | Path) -> Path:
         )
     path = Path(folder)
     if not path.exists():
-        raise _no_such_folder(path, os.fspath(folder))
+        raise _no_such_folder(os.fspath(folder))
     if (path / "run.toml").is_file():
         if not (path / "model").is_dir():
             compared = [path / kind for kind in KINDS if (path / kind / "run.toml").is_file()]
@@ -70,7 +70,8 @@ def model_folder_of(folder: str | Path) -> Path:
     return path
 
 
-def _no_such_folder(path: Path, given: str) -> InputError:
+def _no_such_folder(given: str) -> InputError:
+    path = Path(given)
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     known = sorted(one.name for one in beside if any((one / name).is_file() for name in ("run.toml", CONFIG)))
     near = near_match(path.name, known)

@@ -145,13 +145,11 @@ class FinetuneConfig(Config):
             size_of_weights: root mean square of the weights in the layers, as the training begins.
         """
         narrower, is_embedder = _WIDTH_OF_BASE / hidden_size, self.task == "embed"
-        if is_embedder:
-            rate = min(_EMBEDDING_RATE_OF_BASE * narrower, _HIGHEST_RATE)
-        else:
-            larger = 1.0 if self.freeze == "encoder" else max(1.0, size_of_weights / _SIZE_OF_WEIGHTS)
-            rate = min(_RATE_OF_BASE * narrower**2, _HIGHEST_RATE) * larger
+        rate = _EMBEDDING_RATE_OF_BASE * narrower if is_embedder else _RATE_OF_BASE * narrower**2
+        by_width_alone = is_embedder or self.freeze == "encoder"
+        larger = 1.0 if by_width_alone else max(1.0, size_of_weights / _SIZE_OF_WEIGHTS)
         optimizer = {
-            "learning_rate": rate,
+            "learning_rate": min(rate, _HIGHEST_RATE) * larger,
             "layer_decay": 1.0 if is_embedder or self.fresh_weights else _LAYER_DECAY,
         }
         training = {"average_share": 0.0 if is_embedder else _AVERAGE_SHARE}

@@ -15,6 +15,7 @@ from bertsmith.examples.masking import MaskingConfig, mask_tokens
 from bertsmith.examples.targets import IGNORED
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.random_streams import random_stream
+from bertsmith.recipes.own_loop.padded import refuse_outside
 from bertsmith.recipes.own_loop.tokenizers import the_tokenizer
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -147,7 +148,6 @@ def _rows(token_ids: Any, vocab_size: int) -> Int[np.ndarray, "batch sequence"]:
             f"{ids.dtype} of shape {ids.shape}",
             "Give one text as a list of one row.",
         )
-    wrong = ids[(ids < 0) | (ids >= vocab_size)]
-    if len(wrong):
-        raise InputError(f"token_ids must lie in [0, {vocab_size})", int(wrong[0]), "Was another tokenizer used?")
-    return ids.astype(np.int64)
+    ids = ids.astype(np.int64)
+    refuse_outside("token_ids", torch.from_numpy(ids), vocab_size, "Was another tokenizer used?")
+    return ids

@@ -11,7 +11,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.model import EncoderConfig, PackedTokens
 from bertsmith.model.encoder import pack_padded
 
-WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
+_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Padded:
             InputError: for another type or shape, a sequence longer than the encoder's positions, or an id that the
                 encoder has no embedding for.
         """
-        ids = _whole("token_ids", token_ids)
+        ids = whole("token_ids", token_ids)
         if ids.ndim != 2:
             raise InputError(
                 "token_ids must be [batch, sequence]", f"shape {tuple(ids.shape)}", "Give one text as token_ids[None]."
@@ -55,7 +55,7 @@ class Padded:
             real = _of_shape("attention_mask", attention_mask, ids).bool()
         segments = torch.zeros_like(ids)
         if segment_ids is not None:
-            segments = _of_shape("segment_ids", _whole("segment_ids", segment_ids), ids).long()
+            segments = _of_shape("segment_ids", whole("segment_ids", segment_ids), ids).long()
         # Padding may hold any number: nobody looks it up.
         refuse_outside("token_ids", ids[real], config.vocab_size, "Was another tokenizer used?")
         if config.type_vocab_size > 1:
@@ -94,10 +94,11 @@ def refuse_outside(name: str, ids: Tensor, count: int, do: str) -> None:
         raise InputError(f"{name} must lie in [0, {count})", int(wrong[0]), do)
 
 
-def _whole(name: str, value: Any) -> Tensor:
-    if not isinstance(value, Tensor) or value.dtype not in WHOLE:
+def whole(name: str, value: Any, do: str = "Make one: torch.tensor(ids).") -> Tensor:
+    """Whole numbers as int64; an `InputError` for anything else."""
+    if not isinstance(value, Tensor) or value.dtype not in _WHOLE:
         kind = value.dtype if isinstance(value, Tensor) else type(value).__name__
-        raise InputError(f"{name} must be a tensor of whole numbers", kind, "Make one: torch.tensor(ids).")
+        raise InputError(f"{name} must be a tensor of whole numbers", kind, do)
     return value.long()
 
 

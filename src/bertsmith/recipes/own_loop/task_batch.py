@@ -12,7 +12,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Job
 from bertsmith.model import ModelConfig
 from bertsmith.model.packed import PackedTokens
-from bertsmith.recipes.own_loop.padded import WHOLE, Padded, refuse_outside
+from bertsmith.recipes.own_loop.padded import Padded, refuse_outside, whole
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,7 @@ def _refuse_shape(labels: Tensor, shape: tuple[int, ...], meaning: str) -> None:
 
 
 def _whole(labels: Tensor) -> Tensor:
-    if labels.dtype not in WHOLE:
-        raise InputError("labels must be whole numbers", labels.dtype, "Convert them: labels.long().")
-    return labels.long()
+    return whole("labels", labels, "Convert them: labels.long().")
 
 
 def _range(values: Tensor) -> str:

@@ -19,7 +19,7 @@ from bertsmith.model import HeadsConfig, Model
 from bertsmith.objectives.answering import Answering
 from bertsmith.objectives.choice import Choice
 from bertsmith.objectives.classification import Classification
-from bertsmith.objectives.masked_language_model import MaskedLanguageModel, masked_tokens_report
+from bertsmith.objectives.masked_language_model import masked_tokens_report
 from bertsmith.objectives.multilabel import Multilabelling
 from bertsmith.objectives.regression import Regression, rescale
 from bertsmith.objectives.report import Objective
@@ -31,7 +31,6 @@ from bertsmith.recipes.predict import model_folder_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _OBJECTIVES: dict[Job, Objective] = {
-    "fill": MaskedLanguageModel(),
     "classify": Classification(),
     "multilabel": Multilabelling(),
     "regress": Regression(),

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bertsmith.examples.item_texts import item_texts
+from bertsmith.examples.item_texts import long_words_by_item
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.predictor import Prediction, Predictor, Request
-from bertsmith.tokenization.long_words import long_word_counts
 
 _ROWS_AT_ONCE = 2048
 """Rows that are held together, and sorted by length inside the model."""
@@ -90,14 +89,14 @@ def predict_rows(
     num_rows = num_used = 0
     for part, requests, outputs in (_run_ahead if ahead else _run_plainly)(predictor, parts):
         remaining = iter(outputs)
-        for row, request in zip(part, requests, strict=True):
+        long_words = long_words_by_item(predictor.tokenizer, [row.item for row in part])
+        for row, request, num_long in zip(part, requests, long_words, strict=True):
             num_rows += 1
             if isinstance(request, InputError):
                 yield RowResult(row.number, row.place, None, request)
             else:
                 num_used += 1
                 windows = [next(remaining) for _ in request.windows]
-                num_long = sum(long_word_counts(predictor.tokenizer, item_texts(row.item)))
                 yield RowResult(row.number, row.place, predictor.decode(request, windows), None, num_long)
     if not num_used:
         raise InputError("There must be a row that can be used", f"{num_rows} rows, and none can", "Mend the input.")
