@@ -47,7 +47,7 @@ def ours(model: str, precision: WordPrecision) -> Embed:
     """Our own embedder."""
     keep_freed_memory()
     read = read_model(Path(model)).model
-    tokenizer = read_tokenizer(Path(model), vocab_size=read.config.encoder.vocab_size).with_max_length(MAX_TOKENS)
+    tokenizer = read_tokenizer(Path(model), vocab_size=read.config.encoder.vocab_size).seeing(MAX_TOKENS)
     return EmbedPredictor(TorchEngine(frozen(read, precision), Device("cpu", "bf16")), tokenizer).vectors
 
 

@@ -238,6 +238,7 @@ def test_using_a_model_wrongly_is_refused(work: Path, command: Command, listing:
     refused(command("fill", mlm_run.folder.parent, "A [MASK]."), "config.json")
     refused(command("evaluate", mlm_run.model, work / "lost.txt"), "lost.txt")
     refused(command("evaluate", mlm_run.model, work / "good.txt", "--max-length", "512"), "--max-length", "48")
+    refused(command("evaluate", mlm_run.model, work / "good.txt", "--encoding", "latin-1"), "UTF-8", "encoding for")
     refused(command("info", work / "lost"), "lost")
     refused(command("info", work / "bare"), "which is none")
     refused(command("verify", work / "lost"), "lost")

@@ -168,6 +168,8 @@ def test_wrong_use_is_refused(
     [
         ("classify", ("one", "two", "--pair", "three"), "--pair goes with one text"),
         ("classify", ("one", "--output", "out.jsonl"), "--output goes with --input"),
+        ("classify", ("one", "--text-column", "review"), "for the rows of --input"),
+        ("embed", ("one", "--encoding", "latin-1"), "for the rows of --input"),
         ("classify", ("--input", "a.txt", "--output", "out.npy"), "a file of vectors"),
         ("answer", ("--context", "a text"), "needs a question"),
         ("answer", ("--question", "who?"), "neither"),

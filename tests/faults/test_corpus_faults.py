@@ -70,7 +70,7 @@ def corpus(tmp_path: Path, tokenizer: Tokenizer) -> Corpus:
 def _start_endless_run(tmp_path: Path, tokenizer: Tokenizer, out: Path) -> subprocess.Popen[bytes]:
     """Start a run that has workers, writes some tokens, and then waits for more text that never comes."""
     (tmp_path / "tokenizer").mkdir()
-    tokenizer.save(tmp_path / "tokenizer", max_length=None)
+    tokenizer.save(tmp_path / "tokenizer")
     command = [sys.executable, "-c", ENDLESS_RUN, str(tmp_path / "tokenizer"), str(out)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 

@@ -67,7 +67,7 @@ def both(algorithm: str, request: pytest.FixtureRequest, tmp_path_factory: pytes
     size = {"wordpiece": 230, "bpe": 330, "unigram": 105}[algorithm]
     config = TokenizerConfig.model_validate({"algorithm": algorithm, "vocab_size": size, **_SWITCHES[request.param]})
     folder = tmp_path_factory.mktemp("tokenizer")
-    train_tokenizer(lambda: _TEXTS, config).save(folder, max_length=64)
+    train_tokenizer(lambda: _TEXTS, config).seeing(64).save(folder)
     theirs = AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
     return Both(Tokenizer.from_folder(folder), theirs, config)
 
@@ -177,7 +177,7 @@ _WORDLIKE = st.lists(
 @pytest.fixture(scope="module")
 def extended(both: Both, tmp_path_factory: pytest.TempPathFactory) -> Both:
     folder = tmp_path_factory.mktemp("extended")
-    both.ours.with_words(_ADDED).save(folder, max_length=64)
+    both.ours.with_words(_ADDED).seeing(64).save(folder)
     theirs = AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
     return Both(Tokenizer.from_folder(folder), theirs, both.config)
 

@@ -75,10 +75,8 @@ def pretrain(
         InputError: if something given cannot be used.
         Stopped: if a signal asked to stop; the same call goes on.
     """
-    several = sources is not None and not isinstance(sources, str | os.PathLike)
-    paths = sources if several else [] if sources is None else [sources]
     options = {
-        "sources": [_path("sources", source) for source in _listed("sources", paths)],
+        "sources": _paths("sources", sources),
         "model": _path("model", model),
         "tokenizer": _path("tokenizer", tokenizer),
         "objective": objective,
@@ -93,10 +91,10 @@ def pretrain(
         "batch_tokens": batch_tokens,
         "seed": seed,
     }
-    values = _values(PRETRAINING_SETTINGS, config, options, settings)
+    values = _values(PRETRAINING_SETTINGS, config, options, settings, by_name=True)
     if not values.get("sources"):
         raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
-    parsed = PretrainConfig.parse(values, where="the arguments" if config is None else str(config))
+    parsed = PretrainConfig.parse(values, where=_where(config))
     return pretrain_run(parsed, _out(out), restart=restart, observers=observers, notify=notify)
 
 
@@ -197,12 +195,12 @@ def finetune(
         if not values.get(name):
             example = 'finetune("classify", "train.csv", model="my-bert/model", out="my-classifier")'
             raise InputError(f"finetune needs {what}", f"no {name}", f"For example: {example}.")
-    parsed = FinetuneConfig.parse(values, where="the arguments" if config is None else str(config))
+    parsed = FinetuneConfig.parse(values, where=_where(config))
     return finetune_run(parsed, _out(out), restart=restart, observers=observers, notify=notify)
 
 
 def compare(
-    sources: Sequence[str | Path],
+    sources: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
     model: str = "bert-toy",
@@ -236,9 +234,9 @@ def compare(
         InputError: if something given cannot be used.
         Stopped: if a signal asked to stop; the same call goes on.
     """
-    values: dict[str, Any] = {"sources": [str(source) for source in sources], "model": model}
+    values: dict[str, Any] = {"sources": _paths("sources", sources), "model": model}
     given = {
-        "task.labels": None if labels is None else str(labels),
+        "task.labels": _path("labels", labels),
         "task.table.text": text,
         "task.table.label": label,
         "length.epochs": epochs,
@@ -247,7 +245,8 @@ def compare(
         **copy.deepcopy(settings or {}),
     }
     put_given(values, given)
-    return compare_run(CompareConfig.parse(values, where="the arguments"), out, restart=restart, observers=observers)
+    parsed = CompareConfig.parse(values, where=_where(None))
+    return compare_run(parsed, _out(out), restart=restart, observers=observers)
 
 
 def profile(
@@ -281,8 +280,7 @@ def profile(
     if job not in get_args(Job):
         raise unknown_name("A job to profile", job, get_args(Job))
     pretrains = job == "pretrain"
-    sources = [source] if isinstance(source, str | Path) else source
-    paths = [_path("source", one) for one in _listed("source", sources)]
+    paths = _paths("source", source)
     values: dict[str, Any] = {"sources": paths} if pretrains else {"train": _path("source", source)}
     given = {
         "model.start" if pretrains else "model": None if model is None else str(model),
@@ -293,24 +291,40 @@ def profile(
     }
     put_given(values, given)
     if pretrains:
-        return profile_pretraining(PretrainConfig.parse(values, where="the arguments"), steps=steps, out=out)
-    return profile_finetuning(FinetuneConfig.parse(values, where="the arguments"), steps=steps, out=out)
+        return profile_pretraining(PretrainConfig.parse(values, where=_where(None)), steps=steps, out=out)
+    return profile_finetuning(FinetuneConfig.parse(values, where=_where(None)), steps=steps, out=out)
 
 
 def _values(
-    places: dict[str, str], config: str | Path | None, options: dict[str, Any], settings: dict[str, Any] | None
+    places: dict[str, str],
+    config: str | Path | None,
+    options: dict[str, Any],
+    settings: dict[str, Any] | None,
+    *,
+    by_name: bool = False,
 ) -> dict[str, Any]:
     """Values for a run's config: those of a file, options over them, and settings over both."""
-    given = {places[name]: None if value == [] else value for name, value in options.items()}
+    over_all = copy.deepcopy(settings or {})
+    given = {
+        places[name]: None if isinstance(value, list) and not value else value
+        for name, value in options.items()
+        if places[name] not in over_all
+    }
     file = None if config is None else Path(str(_path("config", config)))
-    values = given_settings(file, given, ())
-    put_given(values, copy.deepcopy(settings or {}))
-    return values
+    return given_settings(file, given | over_all, (), by_name=by_name)
 
 
-def _listed(name: str, given: Any) -> list[Any]:
+def _where(config: str | Path | None) -> str:
+    """Where values came from, for errors."""
+    return "the arguments" if config is None else f"{config} or the arguments"
+
+
+def _paths(name: str, given: Any) -> list[str | None]:
+    """One path or several, as they were given; none where None was."""
     _refuse_table(name, given)
-    return list(given)
+    if given is None or isinstance(given, str | os.PathLike):
+        given = [] if given is None else [given]
+    return [_path(name, path) for path in given]
 
 
 def _path(name: str, given: Any) -> str | None:

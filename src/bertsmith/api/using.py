@@ -5,13 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bertsmith.examples.table_config import TableConfig
-from bertsmith.folders.model_folder import read_model
-from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.evaluate import evaluate_run
 from bertsmith.recipes.predict import load as load_fitting
-from bertsmith.recipes.predict import model_folder_of
 from bertsmith.recipes.results import Report
-from bertsmith.text.documents import TextConfig
 
 if TYPE_CHECKING:
 
@@ -87,8 +83,8 @@ def evaluate(
         folder: a model folder or a run.
         source: a text file or folder, or a prepared corpus, whose validation part is then used; for a fine-tuned
             model, a file of rows.
-        max_length: tokens of a sequence; the model's positions, 512 at most, where not given. For a fine-tuned
-            model, what it was trained with.
+        max_length: tokens of a sequence; what the model was trained with, and for a language model 512 at most, where
+            not given.
         text: column of the text; guessed where not given. The next three are of rows alone.
         pair: column of the second text; guessed where not given.
         label: column of what is to be found; guessed where not given.
@@ -107,24 +103,10 @@ def evaluate(
     given = {"text": text, "pair": pair, "label": label, "encoding": encoding}
     given = {name: value for name, value in given.items() if value is not None}
     rows = TableConfig.parse((table or TableConfig()).model_dump() | given, where="the arguments")
-    documents = TextConfig()
-    heads = read_model(model_folder_of(folder), weights=False).model.config.heads
-    if heads.task is None:
-        unfit = [*given.keys() - {"text"}, *(["table"] if table is not None else [])]
-        if unfit:
-            raise InputError(
-                "A language model is evaluated on text, and only rows of a task have labels and pairs",
-                f"{', '.join(sorted(unfit))} for {folder}",
-                "Leave it out.",
-            )
-        documents = TextConfig.parse({"text_column": text}, where="the arguments")
-    elif heads.task == "tag" and pair is not None:
-        raise InputError("Words are tagged in texts that stand alone", f"pair={pair!r}", "Leave it out.")
     return evaluate_run(
         folder,
         source,
         max_length=max_length,
-        text=documents,
         table=rows,
         device=device,
         precision=precision,

@@ -15,13 +15,28 @@ def token_multiple(num_tokens: int) -> int:
 
 
 def micro_bounds(sequence_starts: Int[np.ndarray, " bounds"], most: int) -> list[tuple[int, int]]:
-    """Cut sequences into runs of at most `most` tokens each, as even as can be; one sequence at least."""
+    """Cut sequences into runs of at most `most` tokens each, few and even ones; one sequence at least."""
     total = int(sequence_starts[-1])
-    most = max(most, int(np.diff(sequence_starts).max(initial=0)))
-    parts = -(-total // most)
-    while True:
-        wanted = np.arange(1, parts) * total / parts
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(sequence_starts, wanted), [len(sequence_starts) - 1]]))
-        if np.diff(sequence_starts[cuts]).max(initial=0) <= most:
-            return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-        parts += 1
+    longest = int(np.diff(sequence_starts).max(initial=0))
+    most = max(most, longest)
+    few = len(_filled_runs(sequence_starts, most))
+    # The least limit with which there are as few.
+    lower, upper = max(longest, -(-total // max(few, 1))), most
+    while lower < upper:
+        middle = (lower + upper) // 2
+        if len(_filled_runs(sequence_starts, middle)) > few:
+            lower = middle + 1
+        else:
+            upper = middle
+    return _filled_runs(sequence_starts, upper)
+
+
+def _filled_runs(sequence_starts: Int[np.ndarray, " bounds"], most: int) -> list[tuple[int, int]]:
+    """Runs that are filled in turn, with at most `most` tokens, which hold the longest sequence."""
+    runs: list[tuple[int, int]] = []
+    first, last = 0, len(sequence_starts) - 1
+    while first < last:
+        end = int(np.searchsorted(sequence_starts, sequence_starts[first] + most, side="right")) - 1
+        runs.append((first, end))
+        first = end
+    return runs

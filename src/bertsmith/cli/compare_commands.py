@@ -23,6 +23,7 @@ from bertsmith.cli.options import (
     TrainingText,
 )
 from bertsmith.cli.output import TrainingDisplay, note, result
+from bertsmith.cli.run_configs import told_where
 from bertsmith.foundation.errors import InputError
 
 
@@ -95,7 +96,7 @@ def compare(
     values = given_settings(config, options, assignments or [])
     if not values.get("sources"):
         raise InputError("compare needs text", "no source", "Name files, folders or a prepared corpus.")
-    parsed = CompareConfig.parse(values, where="the options" if config is None else str(config))
+    parsed = CompareConfig.parse(values, where=told_where(config))
     found = compare_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
     if found.already_finished:
         note(f"{out} is finished. --restart begins anew.")

@@ -3,6 +3,7 @@
 import typer
 
 from bertsmith.cli.output import note, result
+from bertsmith.cli.shell import typed
 from bertsmith.recipes.demonstration.run import EXAMPLES, Demonstration
 
 
@@ -28,5 +29,5 @@ def show_demonstration(shown: Demonstration, *, as_json: bool) -> None:
     result(figures, as_json=False)
     note(f"\nreport: {run.folder / 'report.html'}")
     note("try next:")
-    note(f'  bertsmith fill {run.model_folder} "{EXAMPLES[0]}"')
+    note(f'  bertsmith fill {typed(run.model_folder)} "{EXAMPLES[0]}"')
     note("  bertsmith pretrain YOUR_TEXT --out my-bert --minutes 30")

@@ -23,6 +23,7 @@ from bertsmith.cli.options import (
     TrainingPrecision,
 )
 from bertsmith.cli.output import TrainingDisplay, note, result
+from bertsmith.cli.shell import typed
 
 if TYPE_CHECKING:
     from bertsmith.recipes.results import Run
@@ -145,7 +146,7 @@ def _show_run(run: "Run", task: str, *, as_json: bool) -> None:
     if not as_json:
         show_details(run.evaluation)
         note(f"\nreport: {run.folder / 'report.html'}")
-        note(f"try it: bertsmith {task} {run.model_folder} {_tried(task, run.evaluation)}")
+        note(f"try it: bertsmith {task} {typed(run.model_folder)} {_tried(task, run.evaluation)}")
 
 
 def _tried(task: str, evaluation: dict[str, Any]) -> str:
@@ -155,6 +156,6 @@ def _tried(task: str, evaluation: dict[str, Any]) -> str:
 
 
 def _example(text: str) -> str:
-    # What a shell reads otherwise than it stands is no example.
-    fit = text and len(text) <= _LONGEST_EXAMPLE and not any(sign in text for sign in '"`$\\!\n')
-    return text if fit else "Some text of yours."
+    # What a shell reads otherwise than it stands, or the command as an option, is no example.
+    readable = not text.startswith("-") and not any(sign in text for sign in '"`$\\!\n')
+    return text if text and readable and len(text) <= _LONGEST_EXAMPLE else "Some text of yours."

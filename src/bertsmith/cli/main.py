@@ -92,7 +92,7 @@ def _exit_code() -> int:
         _say(str(stopped))
         return 3
     except KeyboardInterrupt:
-        _say("Stopped. The same command goes on with what was finished.")
+        _say("Stopped. Nothing half-written is left: the same command goes on with what was finished, or begins anew.")
         return 3
     except BertsmithError as error:
         _say(f"error: {error}")

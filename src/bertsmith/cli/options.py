@@ -36,7 +36,10 @@ EpochsOfRows = Annotated[
 ]
 Steps = Annotated[int | None, typer.Option(help="Steps of a training.")]
 Minutes = Annotated[float | None, typer.Option(help="Time for all of it, preparation included.")]
-Settings = Annotated[Path | None, typer.Option(help="Settings as TOML, such as a run's run.toml, or bert-base …")]
+Settings = Annotated[
+    Path | None,
+    typer.Option(help="Settings as TOML, such as a run's run.toml; of a pre-training also by name: bert-base …"),
+]
 Assignments = Annotated[list[str] | None, typer.Option("--set", help="key=value, over all else.")]
 MaxLength = Annotated[int | None, typer.Option(help="Most tokens of a sequence.")]
 BatchTokens = Annotated[int | None, typer.Option(help="Tokens of a step.")]

@@ -49,6 +49,12 @@ def predict(task: "TaskName", use: Use, items: Sequence[Any], given: "Given | No
             "both" if items else "neither",
             f'Give bertsmith {task} DIR "A text."{_ASIDE.get(task, "")}, or bertsmith {task} DIR --input rows.jsonl.',
         )
+    if use.source is None and any(value not in (None, "utf-8") for value in use.columns.values()):
+        raise InputError(
+            "Columns and an encoding are named for the rows of --input",
+            "texts on the command line",
+            "Leave them out, or give a file.",
+        )
     if use.output is not None and use.source is None:
         raise InputError("--output goes with --input", "texts on the command line", "Leave it out, or give a file.")
     from bertsmith.recipes.predict import load_predictor
@@ -104,7 +110,7 @@ def _input(task: str, use: Use, given: "Given") -> "Input":
 
     config = TableConfig.parse(use.columns, where="the options")
     if use.source == "-":
-        return stream_input(task, cast("Stream", sys.stdin.buffer), config.encoding, given=given)
+        return stream_input(task, cast("Stream", sys.stdin.buffer), config, given=given)
     found = file_input(task, Path(str(use.source)), config, given=given)
     note(f"columns: {found.columns}")
     return found

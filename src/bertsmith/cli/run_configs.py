@@ -27,10 +27,10 @@ def pretraining_config(
     Raises:
         InputError: if they are no settings of a pre-training, or name no text.
     """
-    values = _settings(PRETRAINING_SETTINGS, config, assignments, options)
+    values = given_settings(config, _given(PRETRAINING_SETTINGS, options), assignments or [], by_name=True)
     if not values.get("sources"):
         raise InputError(f"{command} needs text", "no source", "Name files, folders or a prepared corpus.")
-    return PretrainConfig.parse(values, where=_where(config))
+    return PretrainConfig.parse(values, where=told_where(config))
 
 
 def finetuning_config(
@@ -48,23 +48,22 @@ def finetuning_config(
     Raises:
         InputError: if they are no settings of a fine-tuning, or name no rows or no model.
     """
-    values = _settings(FINETUNING_SETTINGS, config, assignments, options)
+    values = given_settings(config, _given(FINETUNING_SETTINGS, options), assignments or [])
     for key, what in _NEEDED.items():
         if not values.get(key):
             raise InputError(f"{command} needs {what}", "none", f"For example: {example}")
-    return FinetuneConfig.parse(values, where=_where(config))
+    return FinetuneConfig.parse(values, where=told_where(config))
 
 
-def _settings(
-    places: dict[str, str], config: Path | None, assignments: Sequence[str] | None, options: dict[str, Any]
-) -> dict[str, Any]:
+def _given(places: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
     """Values by setting; a path is written as it was typed."""
     given: dict[str, Any] = {}
     for name, value in options.items():
         # No text at all reaches a command as an empty list.
         given[places[name]] = str(value) if isinstance(value, Path) else None if value == [] else value
-    return given_settings(config, given, assignments or [])
+    return given
 
 
-def _where(config: Path | None) -> str:
-    return "the options" if config is None else str(config)
+def told_where(config: Path | None) -> str:
+    """What an error of settings names, which may be the file's or an option's."""
+    return "the options" if config is None else f"{config} or the options"

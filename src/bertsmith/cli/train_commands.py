@@ -24,6 +24,7 @@ from bertsmith.cli.options import (
     TrainingText,
 )
 from bertsmith.cli.output import TrainingDisplay, note, result
+from bertsmith.cli.shell import typed
 
 
 def register(app: typer.Typer) -> None:
@@ -119,6 +120,6 @@ def pretrain(
         as_json=as_json,
     )
     if not as_json and parsed.objective.startswith("mlm"):
-        note(f'try it: bertsmith fill {run.model_folder} "Some text with a [MASK] in it."')
+        note(f'try it: bertsmith fill {typed(run.model_folder)} "Some text with a [MASK] in it."')
     elif not as_json and parsed.objective == "causal":
-        note(f'try it in Python: bertsmith.generate("{run.model_folder}", "How a text begins")')
+        note(f'try it in Python: bertsmith.generate({str(run.model_folder)!r}, "How a text begins")')

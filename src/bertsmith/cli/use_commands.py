@@ -40,14 +40,13 @@ def fill(
     predictor = load_fill(
         folder, device=device, precision=precision, engine=engine, judge_on=texts, probes=False, notify=note
     )
-    wanted = [target.strip() for target in targets.split(",") if target.strip()] if targets else []
-    for mask in predictor(texts, top_k=top_k, targets=wanted):
+    for mask in predictor(texts, top_k=top_k, targets=() if targets is None else targets):
         if as_json:
             result(asdict(mask), as_json=True)
             continue
         typer.echo(f"{mask.text}    (mask {mask.mask_index})")
         for best in mask.predictions:
-            place = f"rank {best.rank:<6}  " if wanted and best.rank is not None else ""
+            place = f"rank {best.rank:<6}  " if targets is not None and best.rank is not None else ""
             typer.echo(f"  {best.score:7.2%}  {place}{best.token:<16}  {best.sequence}")
         if mask.words and mask.words != mask.predictions:
             typer.echo(f"  words: {'  '.join(f'{word.token} {word.score:.2%}' for word in mask.words)}")

@@ -78,7 +78,7 @@ def _write(
 ) -> dict[str, Any]:
     tokenizer_folder = folder / "tokenizer"
     tokenizer_folder.mkdir()
-    tokenizer.save(tokenizer_folder, max_length=None)
+    tokenizer.save(tokenizer_folder)
     blocks = tokenize_blocks(
         document_blocks(documents), tokenizer, tokenizer_folder, seed=config.seed, workers=config.num_workers
     )

@@ -35,6 +35,12 @@ class Device:
         with torch.autocast(self.kind, torch.bfloat16, enabled=self.precision == "bf16"):
             yield
 
+    @contextlib.contextmanager
+    def random_state_kept(self) -> Iterator[None]:
+        """After the block, torch's random state is as it was before."""
+        with torch.random.fork_rng(devices=[torch.device(self.name)] if self.kind == "cuda" else []):
+            yield
+
 
 def notes_on_kernels(device: Device) -> list[str]:
     """What a run on this device misses, where the kernels for a CPU could not be made."""

@@ -13,6 +13,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.text.shown import counted_of
 from bertsmith.tokenization.tokenizer import Tokenizer
 
+_LETTERS = "ABCDEFGH"
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(\.0*)?")
 _ENCODED_AT_ONCE = 256
 _FEWEST_ROWS_TO_JUDGE = 10
@@ -21,11 +22,14 @@ _FEWEST_ROWS_TO_JUDGE = 10
 def right_choices(table: ChoiceTable) -> Int[np.ndarray, " rows"]:
     """Place of the right choice of each row, from 0.
 
-    A number is a place. Labels that are text are what the columns say, and else what `labels_are_texts` finds.
+    A number is a place, and so is a letter where each label is one, A being the first, and none the text of a choice.
+    Other labels that are text are what the columns say, and else what `labels_are_texts` finds.
 
     Raises:
         InputError: for a label that is neither, or the text of two choices; as `labels_are_texts`.
     """
+    if _are_letters(table.rows):
+        return np.array([_letter_place(row) for row in table.rows], np.int64)
     by_text = labels_are_texts(table) or False
     return np.array([_right(row, table, by_text=by_text) for row in table.rows], np.int64)
 
@@ -44,6 +48,8 @@ def labels_are_texts(table: ChoiceTable) -> bool | None:
     """
     if table.columns.by_text is not None:
         return table.columns.by_text
+    if _are_letters(table.rows):
+        return False
     written = [row for row in table.rows if isinstance(row.label, str)]
     all_texts = all(len(_with_text(row)) == 1 for row in written)
     if not all(_is_place(row) for row in written):
@@ -124,6 +130,17 @@ def choice_examples(
     )
 
 
+def _are_letters(rows: Sequence[ChoiceRow]) -> bool:
+    """Whether each label is the letter of a choice, and none the text of one."""
+    return all(_letter_place(row) is not None and not _with_text(row) for row in rows)
+
+
+def _letter_place(row: ChoiceRow) -> int | None:
+    letter = row.label.strip().upper() if isinstance(row.label, str) else ""
+    place = _LETTERS.find(letter) if len(letter) == 1 else -1
+    return place if 0 <= place < len(row.item.choices) else None
+
+
 def _number(label: object) -> int | None:
     match label:
         case bool():
@@ -156,7 +173,11 @@ def _right(row: ChoiceRow, table: ChoiceTable, *, by_text: bool) -> int:
     if number is not None and _is_place(row) and not (by_text and isinstance(row.label, str)):
         return number
     count = len(row.item.choices)
-    ways = {None: ", or its text", False: ", as in training", True: ", as a number, or its text, as in training"}
+    ways = {
+        None: ", or its text, or in every row its letter",
+        False: ", as in training",
+        True: ", as a number, or its text, as in training",
+    }
     raise InputError(
         f"A label must be the place of the right choice, from 0 to {count - 1}{ways[table.columns.by_text]}",
         f"{table.path}, {row.place}: {table.columns.label}={row.label!r:.60}, "

@@ -96,11 +96,16 @@ def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
     for row in rows:
         if not isinstance(row, JudgedRow):
             return []
-        target = whole_number(str(row.target).strip())
+        target = _label_name(row.target)
         first, expected = seen.setdefault(row.key, (row.place, target))
         if target != expected:
             found.append(Contradiction(first, row.place, row.key))
     return found
+
+
+def _label_name(target: Any) -> str:
+    """A label's name, by which it is learned: JSON's true is the same as the text."""
+    return str(target).lower() if isinstance(target, bool) else whole_number(str(target).strip())
 
 
 def contradiction_note(rows: Sequence[KeyedRow]) -> str | None:
@@ -145,14 +150,25 @@ def refuse_contradictions(path: Path, rows: Sequence[KeyedRow], options: OptionN
 
 
 def refuse_overlap(
-    path: Path, train: Sequence[KeyedRow], validation: Sequence[KeyedRow], options: OptionNames = OptionNames()
+    path: Path,
+    train: Sequence[KeyedRow],
+    validation: Sequence[KeyedRow],
+    options: OptionNames = OptionNames(),
+    *,
+    of_one_file: bool = False,
 ) -> None:
-    """Raise an `InputError` that lists the validation rows, of a file, that stand in training too, if any do."""
+    """Raise an `InputError` that lists the validation rows, of a file, that stand in training too, if any do.
+
+    `of_one_file` says that they are a share held out of it, so that it is the file that repeats texts.
+    """
     if shared := overlap(train, validation):
+        where = f"{path}, which repeats the texts of rows that are held out" if of_one_file else path
+        repeats = "Remove the repeats, or give rows to validate on with --validation"
+        do = repeats if of_one_file else "Remove these rows from one of the two"
         raise InputError(
             f"Under {options.strict} no validation row may have the texts of a training row",
-            f"{len(shared):,} of {len(validation):,}, in {path}: {first_few(shared)}",
-            f"Remove these rows from one of the two, or leave {options.strict} out.",
+            f"{len(shared):,} of {len(validation):,}, in {where}: {first_few(shared)}",
+            f"{do}, or leave {options.strict} out.",
         )
 
 
@@ -229,7 +245,9 @@ def cut_note(num_cut: int, num_rows: int, max_length: int, kept: str) -> str | N
     """A line about rows that are longer than the model sees; None without any."""
     if not num_cut:
         return None
-    longer, used = f"longer than {max_length} tokens", f"{kept} is used"
+    # Windows show all of a text, and of two the longer one.
+    used = "shorter text is cut at its end" if kept == "windows" else f"{kept} is used"
+    longer = f"longer than {max_length} tokens"
     told = (f"is {longer}; its {used}", f"are {longer}; their {used}")
     return counted_of(num_cut, num_rows, "row", *told)
 

@@ -23,6 +23,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.text.records import TEXT_COLUMNS
 from bertsmith.text.sources import file_kind
 from bertsmith.text.tables import TableRow, is_wordy
+from bertsmith.text.written_values import read_flag
 
 EmbedKind = Literal["pairs", "scored", "texts"]
 """Texts that belong together, perhaps with one that does not; two texts and how near they are; or texts alone."""
@@ -42,6 +43,9 @@ NEGATIVE_COLUMNS = ("negative", "hard_negative")
 SCORE_COLUMNS = ("score", "similarity", "similarity_score", "relatedness", "relatedness_score")
 """Columns of scores by their name alone; a column of labels counts where its numbers have fractions."""
 _NEGATIVE_OPTION = "data.negative"
+_LABEL_COLUMNS = (*LABEL_COLUMNS, "is_duplicate")
+_MOST_LABELS = 3
+"""How many numbers recur at most in a column of any name that is taken for labels."""
 
 
 @dataclass(frozen=True)
@@ -219,24 +223,38 @@ def _score_column(path: Path, sample: Sequence[TableRow], rest: Sequence[str], o
     """The column of the scores, where there is one.
 
     Raises:
-        InputError: for a column of labels that may be scores or may not: to take pairs that do not belong together for
-            such that do would teach the opposite of what is there.
+        InputError: for a column of labels that may be scores or may not, by its name or by the few numbers that it
+            holds: to take pairs that do not belong together for such that do would teach the opposite of what is there.
     """
     found = next((found for name in SCORE_COLUMNS if (found := named_column(rest, name))), None)
     if found is not None:
         return found
-    label = next((found for name in LABEL_COLUMNS if (found := named_column(rest, name))), None)
+    label = next((found for name in _LABEL_COLUMNS if (found := named_column(rest, name))), None)
+    if label is not None and any(not number.is_integer() for number in _numbers(sample, label)):
+        return label
+    label = label or next((name for name in rest if _has_few_numbers(sample, name)), None)
     if label is None:
         return None
-    values = [_number(row.values.get(label)) for row in sample if not is_blank(row.values, label)]
-    if all(value is not None for value in values) and any(value != int(value) for value in values if value is not None):
-        return label
     raise InputError(
         "Of pairs with labels it must be known which belong together",
         f"{path} with the column {label}",
         f"If it holds numbers that are higher for nearer pairs, name it with {options.label}. Else keep the rows of "
         "texts that belong together, without that column.",
     )
+
+
+def _has_few_numbers(sample: Sequence[TableRow], name: str) -> bool:
+    """Whether a column holds two or three numbers or truth values again and again."""
+    numbers = _numbers(sample, name)
+    return 1 < len(set(numbers)) <= min(_MOST_LABELS, len(numbers) - 1)
+
+
+def _numbers(sample: Sequence[TableRow], name: str) -> list[float]:
+    """The numbers of a column, truth values being 0 and 1; none where it holds something else."""
+    values = [row.values.get(name) for row in sample if not is_blank(row.values, name)]
+    read = [_number(value) if (flag := read_flag(value)) is None else float(flag) for value in values]
+    numbers = [number for number in read if number is not None]
+    return numbers if len(numbers) == len(values) else []
 
 
 def _score(path: Path, row: TableRow, column: str, options: OptionNames) -> float:

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from bertsmith.examples.written_lists import is_written_list, read_list
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.written_values import read_flag
 
 Form = Literal["names", "separated", "flags", "columns"]
-_SEPARATORS = ("|", ";", ",")
+SEPARATORS = ("|", ";", ",")
 """In this order: a comma may stand inside a name where another sign separates."""
-_FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,19 @@ def guess_layout(columns: Sequence[str], rows: Sequence[LabelCells], *, named: b
     Args:
         columns: where they stand.
         rows: the cells of all its rows.
-        named: whether a person named the column. A single one that holds 0 and 1 alone is then a label itself.
+        named: whether a single column that holds 0 and 1 alone is a label itself, as where a person named it.
     """
     if len(columns) > 1:
         return LabelLayout(tuple(columns), "columns")
     cells = [row.values[0] for row in rows if row.values[0] is not None]
-    if cells and named and all(_flag(cell) is not None for cell in cells):
+    if cells and named and all(read_flag(cell) is not None for cell in cells):
         return LabelLayout(tuple(columns), "columns")
     if cells and all(isinstance(cell, list | tuple) or is_written_list(cell) for cell in cells):
         lists = [read_list(cell) or [] for cell in cells]
         return LabelLayout(tuple(columns), "flags" if _are_flags([found for found in lists if found]) else "names")
     if not cells or not all(isinstance(cell, str) for cell in cells):
         return LabelLayout(tuple(columns), "names")
-    separator = next((sign for sign in _SEPARATORS if any(sign in cell for cell in cells)), None)
+    separator = next((sign for sign in SEPARATORS if any(sign in cell for cell in cells)), None)
     return LabelLayout(tuple(columns), "separated", separator)
 
 
@@ -147,7 +147,7 @@ def _flagged(values: list[Any], path: Path, place: str, layout: LabelLayout, wid
 
 
 def _must_be_flag(value: Any, path: Path, place: str, name: str) -> bool:
-    flag = _flag(value)
+    flag = read_flag(value)
     if flag is None:
         raise InputError(
             "A label that a row has or lacks must be written as 1 or 0",
@@ -155,14 +155,6 @@ def _must_be_flag(value: Any, path: Path, place: str, name: str) -> bool:
             "Mend the row, or name other columns with --label.",
         )
     return flag
-
-
-def _flag(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return bool(value) if value in (0, 1) else None
-    return _FLAGS.get(value.strip().lower()) if isinstance(value, str) else None
 
 
 def _name(value: Any, path: Path, place: str, layout: LabelLayout) -> str:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from bertsmith.examples.classification import (
     whole_names,
     whole_number,
 )
-from bertsmith.examples.label_sets import LabelCells, LabelLayout, flag_width, guess_layout, label_set
+from bertsmith.examples.label_sets import SEPARATORS, LabelCells, LabelLayout, flag_width, guess_layout, label_set
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import (
     LABEL_COLUMNS,
@@ -75,6 +75,7 @@ def read_multilabel_table(
     *,
     options: OptionNames = OptionNames(),
     like: MultilabelTable | None = None,
+    known: Sequence[str] = (),
 ) -> MultilabelTable:
     """Read a file whose rows have any number of labels, none among them.
 
@@ -85,6 +86,7 @@ def read_multilabel_table(
         options: what errors call the settings.
         like: rows that were read before, whose columns are meant. Labels may be written in another way than theirs;
             where two ways may be meant, it is the one that gives more of their labels.
+        known: labels of a model that the rows are for, where there are no earlier rows. They tell what parts names.
 
     Raises:
         InputError: if it cannot be read, a column is missing or cannot be told, a row holds no text, or labels that
@@ -104,9 +106,13 @@ def read_multilabel_table(
         options,
     )
     cells = [found for _, found in read]
-    layout = guess_layout(label_columns, cells, named=config.label is not None)
-    if like is not None and layout != like.layout and _reads_better(like, layout, cells, path):
-        layout = like.layout
+    is_label = label_columns[0] in known if known else config.label is not None
+    layout = guess_layout(label_columns, cells, named=is_label)
+    if like is not None and layout != like.layout:
+        layout = _best_layout((like.layout, layout), cells, _known_labels(like), path, width=like.width)
+    elif known and layout.form == "separated":
+        others = [replace(layout, separator=sign) for sign in (*SEPARATORS, None)]
+        layout = _best_layout((layout, *others), cells, known, path)
     width = flag_width(cells) if layout.form == "flags" else 0
     if like is not None and layout.form == like.layout.form:
         width = like.width or width
@@ -115,20 +121,45 @@ def read_multilabel_table(
     return MultilabelTable(TaskTable(path, columns, labelled, skipped), layout, width)
 
 
-def _reads_better(like: MultilabelTable, own: LabelLayout, cells: Sequence[LabelCells], path: Path) -> bool:
-    """Whether cells hold fewer unknown labels, or as many and no fewer known ones, read as earlier rows were than by
-    their own looks."""
-    known = {whole_number(name) for row in like.rows for name in row.label}
-    known |= {str(number) for number in range(like.width)}
-    found: list[tuple[int, int]] = []
-    for layout, width in ((like.layout, like.width), (own, 0)):
+def _known_labels(like: MultilabelTable) -> list[str]:
+    return [*(name for row in like.rows for name in row.label), *map(str, range(like.width))]
+
+
+def _best_layout(
+    layouts: Sequence[LabelLayout], cells: Sequence[LabelCells], known: Collection[str], path: Path, *, width: int = 0
+) -> LabelLayout:
+    """The layout by which cells hold the fewest unknown labels and then the most known ones, the first of equal ones.
+
+    Where cells can be read by none, it is the last, so that the error is told to which it leads.
+    """
+    whole = set(map(whole_number, known))
+    found: list[tuple[int, int, int]] = []
+    for place, layout in enumerate(layouts):
         try:
             sets = [label_set(row, layout, path, width=width or None) for row in cells]
         except InputError:
-            return layout is own  # What the look at a file finds is told with the error that it leads to.
-        names = [whole_number(name) in known for of_row in sets for name in of_row]
-        found.append((names.count(False), -names.count(True)))
-    return found[0] <= found[1]
+            continue
+        names = [whole_number(name) in whole for of_row in sets for name in of_row]
+        found.append((names.count(False), -names.count(True), place))
+    return layouts[min(found)[2]] if found else layouts[-1]
+
+
+def refuse_other_labels(table: MultilabelTable, labels: Sequence[str]) -> None:
+    """Raise an `InputError` for columns, or lists, of 0 and 1 that are not those of the labels of a model."""
+    layout, path = table.layout, table.table.path
+    trained = "that the model is trained on"
+    if layout.form == "columns" and set(layout.columns) != set(labels):
+        raise InputError(
+            f"Columns of 0 and 1 must be those of all labels {trained}: {listed_names(labels)}",
+            f"{listed_names(layout.columns)}, in {path}",
+            "Name them all with --label, or write the labels of each row into one column.",
+        )
+    if layout.form == "flags" and table.width not in (0, len(labels)):
+        raise InputError(
+            f"Lists of 0 and 1 must have a place for each label {trained}: {len(labels)}",
+            f"{table.width} in {layout.columns[0]}, in {path}",
+            "Mend the lists, or write the names of the labels that each row has.",
+        )
 
 
 def label_names(table: MultilabelTable) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from bertsmith.examples.task_tables import cell_text, is_blank, refuse_other_fil
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, is_question_file, question_rows
 from bertsmith.text.shown import counted, counted_of
-from bertsmith.text.tables import TableRow
+from bertsmith.text.tables import TableRow, bad_row
+from bertsmith.text.written_values import read_flag
 
 QUESTION_COLUMNS = ("question", "query")
 """Columns under which the question is looked for, in this order, where none is named. So are the next two."""
@@ -58,14 +59,14 @@ def read_questions(
 
     Raises:
         InputError: if it cannot be read, a column is missing or cannot be told, or a row is blank or holds something
-            else than a question.
+            else than a question, or ``is_impossible`` something else than a truth value.
     """
     columns, rows = open_questions(path, config, labels=True, options=options)
     impossible: list[str] = []
 
     def question(row: TableRow) -> Question:
         found = question_of(path, row, columns, options=options)
-        if found.answers and row.values.get(IMPOSSIBLE) is True:
+        if _is_marked(path, row) and found.answers:
             impossible.append(row.place)
             return replace(found, answers=())
         return found
@@ -144,6 +145,15 @@ def question_of(path: Path, row: TableRow, columns: Columns, *, options: OptionN
     return Question(
         row.place, row.place if name is None else str(name), question, context, gold_answers(path, row, columns.label)
     )
+
+
+def _is_marked(path: Path, row: TableRow) -> bool:
+    """Whether a row says that its context does not answer its question."""
+    value = row.values.get(IMPOSSIBLE)
+    flag = False if is_blank(row.values, IMPOSSIBLE) else read_flag(value)
+    if flag is None:
+        raise bad_row(path, row.place, f"{IMPOSSIBLE}={value!r:.60}", f"true or false, or nothing, under {IMPOSSIBLE}")
+    return flag
 
 
 def _rows(path: Path, config: TableConfig, options: OptionNames) -> Iterator[TableRow]:

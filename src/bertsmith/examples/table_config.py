@@ -3,9 +3,10 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from bertsmith.foundation.config import Config
 from bertsmith.foundation.errors import InputError
@@ -28,6 +29,18 @@ class TableConfig(Config):
     strict: bool = False
     """Refuse what is otherwise only said: rows that contradict each other, rows of validation that stand in training
     too, broken labels of words, answers that are not where they should be. It lets no blank row be skipped."""
+
+    @model_validator(mode="after")
+    def _columns_differ(self) -> "TableConfig":
+        named = [(name, getattr(self, name)) for name in ("text", "pair", "label", "negative")]
+        for (first, column), (second, other) in combinations(named, 2):
+            if column is not None and column == other:
+                raise InputError(
+                    "Each column can hold one thing",
+                    f"“{column}” for {first} and for {second}",
+                    "Name two columns.",
+                )
+        return self
 
 
 @dataclass(frozen=True)

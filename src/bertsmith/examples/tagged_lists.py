@@ -8,7 +8,7 @@ from typing import Any
 
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import SAMPLE_ROWS, column_names, missing_column, named_column, unknown_column
-from bertsmith.examples.task_tables import open_rows
+from bertsmith.examples.task_tables import is_blank, open_rows
 from bertsmith.examples.written_lists import read_list
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import HoldsNul, NotUtf8, whole_lines
@@ -37,7 +37,8 @@ class ListColumns:
 def is_table(path: Path, encoding: str = "utf-8") -> bool:
     """Whether a file holds a sentence a row, and not a word a line.
 
-    A .tsv file does where its first line names a column of texts, or its second one has a list written out.
+    A .tsv file does where its first line names a column of texts, which may be a word where a blank line parts two of
+    its first lines; or where its second one has a list written out.
     """
     if path.is_dir():
         return True
@@ -45,11 +46,13 @@ def is_table(path: Path, encoding: str = "utf-8") -> bool:
     if layout != "tsv":
         return layout in ("jsonl", "csv", "parquet")
     try:
-        lines = [line.split("\t") for _, line in itertools.islice(whole_lines(path, encoding), 2)]
+        lines = [line for _, line in itertools.islice(whole_lines(path, encoding), SAMPLE_ROWS)]
     except (NotUtf8, HoldsNul):
         return False  # Told where it is read.
-    names_texts = any(_guessed(cells, TEXT_COLUMNS) is not None for cells in lines[:1])
-    return names_texts or any(_is_list_of_texts(cell) for cells in lines[1:] for cell in cells)
+    if any(_is_list_of_texts(cell) for line in lines[1:2] for cell in line.split("\t")):
+        return True
+    is_parted = any(not line.strip() and after.strip() for line, after in itertools.pairwise(lines))
+    return not is_parted and any(_guessed(line.split("\t"), TEXT_COLUMNS) is not None for line in lines[:1])
 
 
 def _is_list_of_texts(cell: str) -> bool:
@@ -100,7 +103,7 @@ def _guessed(names: Sequence[str], known: Iterable[str]) -> str | None:
 def blank_lists(row: TableRow, columns: ListColumns) -> list[str]:
     """The columns that are needed and empty in a row."""
     needed = [name for name in (columns.words, columns.tags) if name is not None]
-    return [name for name in needed if row.values.get(name) in (None, "", [])]
+    return [name for name in needed if is_blank(row.values, name) or read_list(row.values.get(name)) == []]
 
 
 def list_sentence(path: Path, row: TableRow, columns: ListColumns, options: OptionNames) -> TaggedSentence:

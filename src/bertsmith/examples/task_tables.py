@@ -123,16 +123,17 @@ def whole_rows(
             blank.append(f"{row.place} ({', '.join(missing)})")
         else:
             found.append(make(row))
+    shown = ", ".join(blank[:_MOST_SHOWN]) + (" …" if len(blank) > _MOST_SHOWN else "")
     if blank and (config.blank_rows == "refuse" or config.strict):
         skip = None if config.strict else options.skip_blank
-        shown = ", ".join(blank[:_MOST_SHOWN]) + (" …" if len(blank) > _MOST_SHOWN else "")
         raise InputError(
             "Every row must have a text and a label",
             f"{len(blank)} blank in {path}: {shown}",
             "Fill these cells or remove the rows" + (f", or leave them out with {skip}." if skip else "."),
         )
     if not found:
-        raise InputError("A table must hold rows", f"{path} without any", "Check the file.")
+        received = f"without any but blank ones: {shown}" if blank else "without any"
+        raise InputError("A table must hold rows", f"{path} {received}", "Check the file.")
     return tuple(found), tuple(blank)
 
 

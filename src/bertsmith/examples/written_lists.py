@@ -1,9 +1,8 @@
-"""Lists that a table holds in one cell: as a list, or as the text that JSON or Python has for one."""
+"""Lists that a table holds in one cell: as a list, or as the text that JSON, Python or numpy has for one."""
 
-import ast
-import json
-import warnings
 from typing import Any
+
+from bertsmith.text.written_values import read_written
 
 
 def is_written_list(value: Any) -> bool:
@@ -17,17 +16,8 @@ def read_list(value: Any) -> list[Any] | None:
         return list(value)
     if not is_written_list(value):
         return None
-    for read in (json.loads, _read_python):
-        try:
-            found = read(value.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        return found if isinstance(found, list) else None
-    return None
-
-
-def _read_python(text: str) -> Any:
-    with warnings.catch_warnings():
-        # A backslash that escapes nothing is no fault of a name.
-        warnings.simplefilter("ignore")
-        return ast.literal_eval(text)
+    try:
+        found = read_written(value)
+    except ValueError:
+        return None
+    return found if isinstance(found, list) else None

@@ -99,8 +99,7 @@ def write_beside_graph(folder: Path, config: ModelConfig, tokenizer: Tokenizer, 
         report: what `export.json` says.
     """
     # What a model sees of a longer text is part of what it was trained for.
-    positions = config.encoder.num_positions
-    tokenizer.save(folder, max_length=min(positions, tokenizer.model_max_length or positions))
+    tokenizer.seeing(tokenizer.longest_sequence(config.encoder.num_positions)).save(folder)
     write_json(folder / _CONFIG, to_json(config))
     write_json(folder / REPORT, report)
 

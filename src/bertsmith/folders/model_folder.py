@@ -48,7 +48,8 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     """Write a model and its tokenizer into an existing, empty folder.
 
     The weights are written in fp32 under the Hub's names. A head that no Hugging Face class computes goes into
-    `bertsmith_heads.safetensors`, and the folder then names the plain encoder's class.
+    `bertsmith_heads.safetensors`, and the folder then names the plain encoder's class. How long a text the model sees,
+    the tokenizer's `model_max_length`, is part of what it is and is kept.
     """
     config = model.config
     own, published = named_format(config), published_class(config)
@@ -71,12 +72,9 @@ def write_model(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     if apart:
         write_tensors(folder / HEADS, apart)
     write_json(folder / CONFIG, to_json(config))
-    length = config.encoder.num_positions
     if config.heads.task == "embed":
         write_sentence_modules(folder, config)
-        # What an embedder sees of a longer text is part of what it is.
-        length = min(length, tokenizer.model_max_length or length)
-    tokenizer.save(folder, max_length=length)
+    tokenizer.seeing(tokenizer.longest_sequence(config.encoder.num_positions)).save(folder)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -165,7 +163,7 @@ def read_tokenizer(folder: Path, *, vocab_size: int) -> Tokenizer:
     refuse_larger_tokenizer(tokenizer, vocab_size)
     modules = read_sentence_modules(folder)
     # Its length counts over the tokenizer's own, there as here.
-    return tokenizer if modules is None or modules.max_length is None else tokenizer.with_max_length(modules.max_length)
+    return tokenizer if modules is None or modules.max_length is None else tokenizer.seeing(modules.max_length)
 
 
 def refuse_larger_tokenizer(tokenizer: Tokenizer, vocab_size: int) -> None:

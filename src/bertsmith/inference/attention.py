@@ -90,8 +90,7 @@ class AttentionViewer:
         self._encoder = recording_twin(model.encoder)
         self._tokenizer = tokenizer
         self._device = Device(device.name, "fp32")
-        positions = model.config.encoder.num_positions
-        self.max_length = min(positions, tokenizer.model_max_length or positions, max_tokens)
+        self.max_length = min(tokenizer.longest_sequence(model.config.encoder.num_positions), max_tokens)
         """Most tokens of a sequence."""
 
     def __call__(self, text: str, pair: str | None = None) -> AttentionMap:

@@ -1,13 +1,13 @@
 """Filling masks, in three phases: prepare the windows, run the model, decode the scores."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
@@ -15,11 +15,12 @@ from bertsmith.inference.objects import plain_item
 from bertsmith.inference.predictor import listed
 from bertsmith.inference.running import TokenWindow
 from bertsmith.objectives.softmax import softmax
-from bertsmith.tokenization.encoding import Encoding
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 HUB_MASK = "[MASK]"
 """How a mask may be written whatever the tokenizer's own mask token is."""
+_MOST_SCORES = 1 << 24
+"""Scores over the vocabulary that are held at once: 128 MiB of probabilities in double precision."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,23 @@ class _MaskRequest:
     """The mask's place in the window."""
 
 
+@dataclass(frozen=True)
+class _TargetRequest:
+    """A target in a mask's place: its pieces in a row of as many masks, each asked for with those before it known."""
+
+    target: str
+    filled: str
+    pieces: Int[np.ndarray, " pieces"]
+    steps: tuple[tuple[TokenWindow, int], ...]
+    """For each piece a window, and the place in it that is asked for."""
+
+
 class FillPredictor:
     """Fills masks by a masked language model.
 
     Args:
         engine: runs a model with a head over the vocabulary.
-        tokenizer: the one it was trained with.
+        tokenizer: the one it was trained with. Its ``model_max_length`` says how wide the window around a mask is.
 
     Raises:
         InputError: if the model has no such head or sees one side of a mask only, or the tokenizer has no mask token.
@@ -90,7 +102,7 @@ class FillPredictor:
             )
         self._engine = engine
         self._tokenizer = tokenizer
-        self._max_length = encoder.num_positions
+        self._max_length = tokenizer.longest_sequence(encoder.num_positions)
         self._mask = tokenizer.mask_token
 
     def __call__(
@@ -124,11 +136,9 @@ class FillPredictor:
             )
         requests = [request for number, text in enumerate(given, 1) for request in self.prepare(text, number)]
         if wanted:
-            return [self._score_targets(request, wanted) for request in requests]
-        if not requests:
-            return []
-        scores = self.run([request.window for request in requests], [[request.position] for request in requests])
-        return [self.decode(request, row[0], top_k) for request, row in zip(requests, scores, strict=True)]
+            return self._scored(requests, wanted)
+        rows = self._rows([(request.window, request.position) for request in requests])
+        return [self.decode(request, row, top_k) for request, row in zip(requests, rows, strict=True)]
 
     def prepare(self, text: Any, number: int = 1) -> list[_MaskRequest]:
         """The window around each mask of a text, which errors call by its number.
@@ -142,9 +152,10 @@ class FillPredictor:
         if not len(positions):
             raise InputError(f"The text must hold a mask, {HUB_MASK}", f"“{_shortened(text)}”", "Put one into it.")
         spans = [(start, start + len(self._mask)) for start in _occurrences(text, self._mask)]
+        whole = TokenWindow(encoding.token_ids, encoding.segment_ids)
         requests: list[_MaskRequest] = []
         for index, position in enumerate(positions):
-            window, place = _window_around(encoding, int(position), self._max_length)
+            window, place = _window_around(whole, int(position), self._max_length)
             requests.append(_MaskRequest(text, index, spans[index], window, place))
         return requests
 
@@ -153,6 +164,21 @@ class FillPredictor:
     ) -> list[Float[np.ndarray, "masks vocabulary"]]:
         """Probabilities over the vocabulary at some positions of each window."""
         return [softmax(scores) for scores in self._engine.vocabulary(windows, positions)]
+
+    def _rows(self, asked: Sequence[tuple[TokenWindow, int]]) -> Iterator[Float[np.ndarray, " vocabulary"]]:
+        """Probabilities over the vocabulary at a place of each window, so many at a time as memory is meant for."""
+        at_once = max(1, _MOST_SCORES // self._engine.config.encoder.vocab_size)
+        for first in range(0, len(asked), at_once):
+            windows: list[TokenWindow] = []
+            places: list[list[int]] = []
+            for window, place in asked[first : first + at_once]:
+                # The masks of one text, or targets of one piece each: the model need not run again.
+                if not windows or not np.array_equal(windows[-1].token_ids, window.token_ids):
+                    windows.append(window)
+                    places.append([])
+                places[-1].append(place)
+            for scores in self.run(windows, places):
+                yield from scores
 
     def decode(self, request: _MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:
         """The best completions of a mask."""
@@ -202,13 +228,30 @@ class FillPredictor:
         before = before.rstrip() if self._tokenizer.continues_word[token_id] else before
         return f"{before}{piece}{after}"
 
-    def _score_targets(self, request: _MaskRequest, targets: Sequence[str]) -> MaskPrediction:
-        completions = [self._score_target(request, target) for target in dict.fromkeys(targets)]
-        ranked = sorted(completions, key=lambda completion: -completion.score)
-        return MaskPrediction(request.text, request.mask_index, tuple(ranked), ())
+    def _scored(self, requests: Sequence[_MaskRequest], targets: Sequence[str]) -> list[MaskPrediction]:
+        """Targets in the place of each mask, the likeliest first."""
+        asked = [[self._of_target(request, target) for target in dict.fromkeys(targets)] for request in requests]
+        rows = self._rows([step for one in asked for target in one for step in target.steps])
+        found: list[MaskPrediction] = []
+        for request, one in zip(requests, asked, strict=True):
+            completions = [self._completion(target, islice(rows, len(target.steps))) for target in one]
+            ranked = sorted(completions, key=lambda completion: -completion.score)
+            found.append(MaskPrediction(request.text, request.mask_index, tuple(ranked), ()))
+        return found
 
-    def _score_target(self, request: _MaskRequest, target: str) -> Completion:
-        """Score a target whole: its pieces in a row of as many masks, each given those before it."""
+    def _completion(self, asked: _TargetRequest, rows: Iterable[Float[np.ndarray, " vocabulary"]]) -> Completion:
+        score, rank = 1.0, None
+        for piece, row in zip(asked.pieces.tolist(), rows, strict=True):
+            # As Python floats: a product of many small fp32 numbers is soon 0.
+            score *= float(row[piece])
+            rank = self._rank(row, piece)
+        is_one = len(asked.pieces) == 1
+        return Completion(
+            asked.target, int(asked.pieces[0]) if is_one else -1, score, asked.filled, rank if is_one else None
+        )
+
+    def _of_target(self, request: _MaskRequest, target: str) -> _TargetRequest:
+        """A target that is to be scored whole, in a window around it."""
         start, end = request.span
         filled = request.text[:start] + target + request.text[end:]
         encoding = self._tokenizer.encode(filled, mask_is_special=True)
@@ -223,6 +266,13 @@ class FillPredictor:
                 f"“{target}”, which becomes {self._tokenizer.tokens(pieces) or 'nothing'}",
                 "Leave it out of --targets.",
             )
+        first, last = int(encoding.offsets[places[0], 0]), int(encoding.offsets[places[-1], 1])
+        if filled[first:start].strip() or filled[start + len(target) : last].strip():
+            raise InputError(
+                "A target must not grow together with the letters beside the mask",
+                f"“{target}” within the piece “{filled[first:last]}”",
+                "Put a space beside the mask, or leave it out of --targets.",
+            )
         if len(pieces) > self._max_length - 2:
             raise InputError(
                 "A target must fit the model",
@@ -230,32 +280,28 @@ class FillPredictor:
                 "Leave it out of --targets.",
             )
         middle = len(pieces) // 2
-        window, place = _window_around(encoding, int(places[0]) + middle, self._max_length)
+        whole = TokenWindow(encoding.token_ids, encoding.segment_ids)
+        window, place = _window_around(whole, int(places[0]) + middle, self._max_length)
         first = place - middle
-        token_ids = window.token_ids.copy()
-        token_ids[first : first + len(pieces)] = self._tokenizer.mask_id
-        steps: list[TokenWindow] = []
+        hidden = window.token_ids.copy()
+        hidden[first : first + len(pieces)] = self._tokenizer.mask_id
+        steps: list[tuple[TokenWindow, int]] = []
         for known in range(len(pieces)):
-            step = token_ids.copy()
-            step[first : first + known] = pieces[:known]
-            steps.append(TokenWindow(step, window.segment_ids))
-        rows = self.run(steps, [[first + known] for known in range(len(pieces))])
-        # As Python floats: a product of many small fp32 numbers is soon 0.
-        score = math.prod(float(row[0][piece]) for row, piece in zip(rows, pieces, strict=True))
-        if len(pieces) > 1:
-            return Completion(target, -1, score, filled, None)
-        return Completion(target, int(pieces[0]), score, filled, self._rank(rows[0][0], int(pieces[0])))
+            token_ids = hidden.copy()
+            token_ids[first : first + known] = pieces[:known]
+            steps.append((TokenWindow(token_ids, window.segment_ids), first + known))
+        return _TargetRequest(target, filled, pieces, tuple(steps))
 
 
-def _window_around(encoding: Encoding, position: int, max_length: int) -> tuple[TokenWindow, int]:
-    """The part of an encoding that fits the model, with a position as near to its middle as can be.
+def _window_around(whole: TokenWindow, position: int, max_length: int) -> tuple[TokenWindow, int]:
+    """The part of a sequence that the model takes, with a position as near to its middle as can be.
 
     Returns:
-        the window, framed by the encoding's first and last token, and the position's place in it.
+        the window, framed by the first and last token of the whole, and the position's place in it.
     """
-    ids, segments = encoding.token_ids, encoding.segment_ids
+    ids, segments = whole.token_ids, whole.segment_ids
     if len(ids) <= max_length:
-        return TokenWindow(ids, segments), position
+        return whole, position
     room = max_length - 2
     start = int(np.clip(position - room // 2, 1, len(ids) - 1 - room))
     keep = np.concatenate([[0], np.arange(start, start + room), [len(ids) - 1]])
@@ -271,6 +317,8 @@ def _text(given: Any, number: int) -> str:
 
 def _targets(given: str | Iterable[str]) -> list[str]:
     parts = [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else list(given)
+    if isinstance(given, str) and not parts:
+        raise InputError("--targets must name words", f"“{given}”", "For example --targets cat,dog; or leave it out.")
     for part in parts:
         if not isinstance(part, str):
             raise InputError("Targets must be texts", repr(part)[:60], 'For example targets=["cat", "dog"].')

@@ -44,7 +44,8 @@ def generate(
 ) -> Generation:
     """Write on from a prompt, a pure function of the arguments.
 
-    What no longer fits the model is seen no more: its window slides, the first token of all sequences kept.
+    No more is seen than a sequence that the model was trained on: its window slides, the first token of all sequences
+    kept.
 
     Args:
         model: a causal language model on `device`.
@@ -64,11 +65,12 @@ def generate(
     prefix = prompt_ids(tokenizer, prompt)
     never = np.array(sorted(tokenizer.special_ids - {tokenizer.sep_id}), np.int64)
     stream = random_stream(seed, "generation")
+    longest = tokenizer.longest_sequence(model.config.encoder.num_positions)
     written: list[int] = []
     ended = False
     with evaluating(model):
         while len(written) < max_new_tokens and not ended:
-            window = _window(np.append(prefix, written).astype(np.int64), model.config.encoder.num_positions)
+            window = _window(np.append(prefix, written).astype(np.int64), longest)
             scores = _next_scores(model, head, window, device)[: tokenizer.vocab_size]
             scores[never] = -np.inf
             chosen = _choose(scores, temperature, top_k, stream)

@@ -76,8 +76,7 @@ class Predictor(ABC, Generic[ItemT, RequestT, PredictionT]):
         engine.refuse_other(self.task)
         self._engine = engine
         self._tokenizer = tokenizer
-        positions = engine.config.encoder.num_positions
-        self.max_length = min(positions, tokenizer.model_max_length or positions)
+        self.max_length = tokenizer.longest_sequence(engine.config.encoder.num_positions)
         """Most tokens of a sequence."""
 
     @property

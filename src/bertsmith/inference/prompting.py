@@ -45,7 +45,7 @@ def label_by_prompt(
         raise InputError(
             f"A template must hold {TEXT} and end with {LABEL}", template, f"For example: “{TEXT} Topic: {LABEL}”."
         )
-    longest = model.config.encoder.num_positions
+    longest = tokenizer.longest_sequence(model.config.encoder.num_positions)
     pieces = label_pieces(tokenizer, labels, longest)
     frame = template.removesuffix(LABEL).rstrip()
     windows: list[TokenWindow] = []

@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bertsmith.foundation.errors import unknown_name
+from bertsmith.objectives.thresholds import HALF, middle_between
 
 _MLQA_ARTICLES: dict[str, str | None] = {
     "ar": "ال",
@@ -37,9 +38,6 @@ _MLQA_ARTICLES: dict[str, str | None] = {
     "vi": r"\b(?:của|là|cái|chiếc|những)\b",
     "zh": None,
 }
-_HALF = 0.5
-_DIGITS = 4
-"""Of a threshold that validation decides, where there is room for so few."""
 _CHINESE = re.compile("([\u4e00-\u9fa5])")
 
 
@@ -155,7 +153,7 @@ def settled_threshold(
     highs = np.concatenate([np.sort(no_answer), [1.0]])
     best = np.flatnonzero(sums >= sums.max() - 1e-9)
     choices = [_between(float(lows[place]), float(highs[place])) for place in best]
-    return min(choices, key=lambda threshold: abs(threshold - _HALF))
+    return min(choices, key=lambda threshold: abs(threshold - HALF))
 
 
 def normalizer(scorer: str) -> Callable[[str], list[str]]:
@@ -192,14 +190,8 @@ def _sums_by_threshold(
 
 
 def _between(low: float, high: float) -> float:
-    """0.5 if it lies between the two, else their middle, rounded if there is room; never below `low`."""
-    if low < _HALF < high:
-        return _HALF
-    middle = (low + high) / 2
-    rounded = round(middle, _DIGITS)
-    if low < rounded < high:
-        return rounded
-    return middle if middle < high else low  # Between neighbouring numbers there is none.
+    """A threshold that is not below `low` and below `high`: 0.5 if it lies between the two, else the middle."""
+    return HALF if low < HALF < high else middle_between(low, high, end=low)
 
 
 def _squad_words(text: str) -> list[str]:

@@ -27,10 +27,11 @@ def spearman(first: Float[np.ndarray, " rows"], second: Float[np.ndarray, " rows
 
     NaN where a side holds a NaN, which has no rank.
     """
-    return pearson(_ranks(first), _ranks(second))
+    return pearson(ranks(first), ranks(second))
 
 
-def _ranks(numbers: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+def ranks(numbers: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    """The place of each number from the least, from 1; equal ones share the mean of theirs. All NaN where one is."""
     if np.isnan(numbers).any():
         return np.full(len(numbers), np.nan)
     _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)

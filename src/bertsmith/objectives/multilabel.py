@@ -14,11 +14,9 @@ from bertsmith.model.heads import Model
 from bertsmith.objectives.calibration import expected_calibration_error
 from bertsmith.objectives.classification import class_logits
 from bertsmith.objectives.report import Counts, LossReport
+from bertsmith.objectives.thresholds import HALF, middle_between
 
 TERM = "multilabel"
-HALF = 0.5
-"""The threshold of a label where none was tuned."""
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -170,11 +168,5 @@ def _threshold(probabilities: Float[np.ndarray, " rows"], truth: Bool[np.ndarray
 
 
 def _between(low: float, high: float) -> float:
-    """A threshold above `low` and not above `high`: 0.5 if it lies there, else the middle, rounded if there is room."""
-    if low < HALF <= high:
-        return HALF
-    middle = (low + high) / 2
-    rounded = round(middle, _DIGITS)
-    if low < rounded < high:
-        return rounded
-    return middle if low < middle else high  # Between neighbouring numbers there is none.
+    """A threshold above `low` and not above `high`: 0.5 if it lies there, else the middle."""
+    return HALF if low < HALF <= high else middle_between(low, high, end=high)

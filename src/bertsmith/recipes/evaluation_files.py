@@ -1,7 +1,5 @@
 """An evaluation as files: all of it as JSON, a report, a picture of what was taken for what, and every error."""
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -15,6 +13,7 @@ from bertsmith.foundation.files import MANIFEST, write_file, write_json
 from bertsmith.pictures.comparison import can_draw
 from bertsmith.pictures.confusion import FILES, draw_confusion
 from bertsmith.recipes.results import Report
+from bertsmith.recipes.separated_rows import separated_row
 from bertsmith.reports.evaluation_report import evaluation_report
 
 EVALUATION, REPORT, ERRORS = "evaluation.json", "report.html", "errors.tsv"
@@ -49,7 +48,7 @@ def refuse_unfit_folder(folder: Path, source: Path) -> None:
 def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], object]) -> None:
     """Write `evaluation.json`, and of an evaluation on rows also `report.html`, `confusion.png` and `.svg` where there
     are classes, and `errors.tsv` with every error, of which the others hold the worst. Files of an earlier evaluation
-    are replaced.
+    are replaced, and those that this one has none of are removed.
 
     Args:
         folder: where; made if it is not there.
@@ -62,6 +61,8 @@ def write_evaluation(folder: Path, report: Report, *, notify: Callable[[str], ob
     refuse_unfit_folder(folder, report.source)
     folder.mkdir(parents=True, exist_ok=True)
     found = report.metrics
+    for name in (REPORT, ERRORS, *FILES):
+        (folder / name).unlink(missing_ok=True)
     write_json(folder / EVALUATION, {"folder": str(report.folder), "source": str(report.source)} | found)
     if "rows" not in found:
         return
@@ -89,8 +90,6 @@ def _is_of_evaluation(path: Path) -> bool:
 
 def _picture(folder: Path, found: dict[str, Any], notify: Callable[[str], object]) -> str | None:
     """The SVG; None where there is nothing to draw, or nothing to draw it with."""
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
     if "confusion" not in found:
         return None
     if not can_draw():
@@ -101,10 +100,5 @@ def _picture(folder: Path, found: dict[str, Any], notify: Callable[[str], object
 
 
 def _errors(errors: Sequence[dict[str, Any]]) -> str:
-    file = io.StringIO(newline="")
-    writer: Any = csv.DictWriter(
-        file, _ERROR_COLUMNS, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n"
-    )
-    writer.writeheader()
-    writer.writerows(errors)
-    return file.getvalue()
+    rows = [_ERROR_COLUMNS, *([error.get(name, "") for name in _ERROR_COLUMNS] for error in errors)]
+    return "".join(separated_row(row, "\t") for row in rows)

@@ -178,7 +178,10 @@ def _tokenizer_info(path: Path) -> dict[str, Any]:
 
 
 def _run_info(path: Path) -> dict[str, Any]:
-    log = read_log(path / "log.jsonl")
+    record = record_of(path)
+    # Several seeds have a log each, and none together.
+    logged = path / f"seed-{record['kept_seed']}" if "kept_seed" in record else path
+    log = read_log(logged / "log.jsonl")
     steps = [entry["step"] for entry in log if entry["kind"] == "train"]
     validations = [entry for entry in log if entry["kind"] == "validation"]
     if (path / "comparison.json").is_file():
@@ -190,17 +193,17 @@ def _run_info(path: Path) -> dict[str, Any]:
     return {
         "kind": "run",
         "finished": finished,
-        "steps": max(steps, default=0),
-        **_kept_validation(path),
+        "steps": record.get("steps", max(steps, default=0)),
+        **_kept_validation(path, record),
         "last_validation": validations[-1] if validations else None,
         "model": _model_info(path / "model") if finished else None,
     }
 
 
-def _kept_validation(path: Path) -> dict[str, Any]:
+def _kept_validation(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Of a finished fine-tuning, the step of the model that was kept, its seed where there were several, and its scores
     on the validation rows; nothing of another run."""
-    record, evaluation = record_of(path), path / "evaluation.json"
+    evaluation = path / "evaluation.json"
     if "kept_step" not in record or not evaluation.is_file():
         return {}
     found = json.loads(evaluation.read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ _OWN = (
 )
 """What runs and comparisons write into their folder."""
 _FREE = ("runtime",)
-"""Settings that a resume may change."""
+"""Settings that a resume may change, but for the precision in which the run began."""
 _KINDS = {"objective": "a pre-training", "train": "a fine-tuning", "bert_objective": "a comparison"}
 """A setting that is always written down in a run of each kind, and in no other."""
 
@@ -142,14 +142,14 @@ class RunFolder:
     def absent_if_refused(self) -> Iterator[None]:
         """Where the block refuses its input, the folder is empty, if it did not hold this run already.
 
-        So the command can be mended and given again. A run that has a checkpoint stays, and so does the folder, which
-        whoever made it removes.
+        So the command can be mended and given again. A run that has a checkpoint or a finished seed stays, and so does
+        the folder, which whoever made it removes.
         """
         is_new = not holds_run(self.path)
         try:
             yield
         except InputError:
-            if is_new and not any(self.path.rglob("checkpoints/step-*")):
+            if is_new and not any(any(self.path.rglob(kept)) for kept in ("checkpoints/step-*", f"model/{MANIFEST}")):
                 with contextlib.suppress(OSError):
                     _empty(self.path)
             raise
@@ -163,6 +163,10 @@ class RunFolder:
             for key in sorted(before.keys() | now.keys())
             if before.get(key) != now.get(key) and key.split(".")[0] not in _FREE
         ]
+        asked = now.get("runtime.precision", "auto")
+        began_in = self.record().get("precision", asked)
+        if asked not in ("auto", began_in):
+            different.append(f"runtime.precision was {began_in} and is now {asked}")
         if different:
             raise InputError(
                 "--out holds a run with other settings, and a run goes on only with its own",

@@ -1,11 +1,12 @@
 """Settings of any run: where it runs, and how files, options and assignments become the values of its config."""
 
-import json
+import copy
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from bertsmith.foundation.config import Config
@@ -23,47 +24,63 @@ class RuntimeConfig(Config):
     threads: Annotated[int, Field(ge=1)] | None = None
 
 
-def given_settings(file: Path | None, options: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+def given_settings(
+    file: Path | None, options: dict[str, Any], assignments: Sequence[str], *, by_name: bool = False
+) -> dict[str, Any]:
     """Values for a run's config out of a file, options over it, and assignments over both.
 
     Args:
         file: a TOML file, or None.
         options: values by dotted key; None says that an option was not given. A length takes the place of the file's.
-        assignments: ``key=value``.
+        assignments: ``key=value``. A length takes the place of the file's here too.
+        by_name: whether `file` may be the name of settings that come with the package, as those of a pre-training may.
 
     Raises:
         InputError: if the file is none, or an assignment is none.
     """
-    values = read_settings(file) if file is not None else {}
-    if any(options.get(name) is not None for name in _LENGTHS):
+    values = read_settings(file, by_name=by_name) if file is not None else {}
+    given = {key for key, value in options.items() if value is not None}
+    given |= {assignment.partition("=")[0].strip() for assignment in assignments}
+    if not given.isdisjoint(_LENGTHS):
         values["length"] = {}
     put_given(values, options)
     return with_assignments(values, assignments)
 
 
 def named_settings() -> list[str]:
-    """Names of the settings that come with the package: how models were published, and experiments."""
+    """Names of the settings that come with the package, all of pre-trainings: published ones, and experiments."""
     return sorted(path.stem for path in _NAMED.glob("*.toml"))
 
 
-def read_settings(path: Path) -> dict[str, Any]:
+def read_settings(path: Path, *, by_name: bool = True) -> dict[str, Any]:
     """Settings out of a TOML file, such as a run's `run.toml`, or those of a name where there is no such file.
+
+    Args:
+        path: the file, or the name.
+        by_name: whether a name will do.
 
     Raises:
         InputError: if there is neither, or the file is no TOML.
     """
-    if not path.is_file() and str(path) in named_settings():
+    if by_name and not path.is_file() and str(path) in named_settings():
         path = _NAMED / f"{path}.toml"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError, PermissionError):
-        known = ", ".join(named_settings())
-        rule = "--config must name a TOML file, or settings that come with the package"
-        raise InputError(rule, f"no file {path}", f"Check the path, or use one of: {known}.") from None
+        raise _no_settings(path, by_name=by_name) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} must be TOML", error, "Mend the line that is named.") from None
     values.pop("record", None)
     return values
+
+
+def _no_settings(path: Path, *, by_name: bool) -> InputError:
+    rule, known = "--config must name a TOML file", named_settings()
+    if by_name:
+        do = f"Check the path, or use one of: {', '.join(known)}."
+        return InputError(f"{rule}, or settings that come with the package", f"no file {path}", do)
+    what = f"{path}, the name of settings of a pre-training" if str(path) in known else f"no file {path}"
+    return InputError(rule, what, "Check the path.")
 
 
 def with_assignments(values: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
@@ -72,12 +89,12 @@ def with_assignments(values: dict[str, Any], assignments: Sequence[str]) -> dict
     Raises:
         InputError: for one that is no assignment.
     """
-    merged = json.loads(json.dumps(values))
+    merged = copy.deepcopy(values)
     for assignment in assignments:
-        key, sign, text = assignment.partition("=")
-        if not sign or not key.strip():
+        key, sign, text = (part.strip() for part in assignment.partition("="))
+        if not sign or not key:
             raise InputError("--set takes key=value", assignment, "For example: --set training.seed=1.")
-        put(merged, key.strip(), _value(text.strip()))
+        put(merged, key, _value(text))
     return merged
 
 
@@ -95,7 +112,8 @@ def put(values: dict[str, Any], key: str, value: Any) -> None:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):
             raise InputError("--set must lead to an option", f"{key}, where {table} is no table", "Check the key.")
-    values[last] = value
+    # TOML, in which a run is written down, knows no numbers of numpy's.
+    values[last] = value.item() if isinstance(value, np.generic) else value
 
 
 def _value(text: str) -> Any:

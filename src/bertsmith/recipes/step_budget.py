@@ -18,6 +18,10 @@ MORE_MINUTES = "Give more minutes, or leave --minutes out for a length that fits
 """What to do where a time is too short for any recipe."""
 
 
+class TooShort(InputError):
+    """A time in which nothing can be trained."""
+
+
 def refuse_too_short(length: LengthConfig, *, started_at: float) -> None:
     """Refuse a time of which nothing is left, before anything is measured.
 
@@ -26,7 +30,7 @@ def refuse_too_short(length: LengthConfig, *, started_at: float) -> None:
         started_at: when the run began, on the monotonic clock.
 
     Raises:
-        InputError: if the time leaves none to train.
+        TooShort: if the time leaves none to train.
     """
     if length.minutes is not None:
         _seconds_left(length.minutes, started_at, least=_FINISHING_SECONDS, advice=MORE_MINUTES)
@@ -71,7 +75,7 @@ def step_budget(
         advice: what to do where the time is too short.
 
     Raises:
-        InputError: if the time leaves none to train.
+        TooShort: if the time leaves none to train.
     """
     if length.minutes is None:
         steps = steps_without_clock(length, default_epochs=default_epochs, batches_per_epoch=batches_per_epoch)
@@ -102,7 +106,7 @@ def _seconds_left(minutes: float, started_at: float, *, least: float, advice: st
     """What is left of a time; refused if that is less than one step and the end of a run take."""
     left = 60 * minutes - (time.monotonic() - started_at)
     if left < least:
-        raise InputError(
+        raise TooShort(
             "--minutes must leave time to train",
             f"{minutes:g} minutes, of which {max(left, 0):.0f} s are left after preparing the data, where one step and "
             f"what ends a run take {least:.0f} s",

@@ -5,8 +5,9 @@ Where the data says that integers stand for the names of classes, as `datasets` 
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -26,6 +27,16 @@ class UnreadableRow:
     received: str
     wanted: str
     """What the file must hold instead."""
+
+
+def refuse_double_names(names: Sequence[str], where: object, do: str) -> None:
+    """Raise an `InputError` for columns of one name: rows by column have room for one of them alone."""
+    if doubles := sorted({name for name in names if name and names.count(name) > 1}):
+        raise InputError(
+            "Each column of a table must have a name of its own",
+            f"{where}, with {', '.join(doubles)} more than once",
+            do,
+        )
 
 
 def is_dataset_folder(path: Path) -> bool:
@@ -92,10 +103,11 @@ def parquet_rows(path: Path, column: str | None = None) -> Iterator[dict[str, An
         column: the only one that is read; all, where not given.
 
     Raises:
-        InputError: if the file is damaged.
+        InputError: if the file is damaged, or has two columns of one name.
     """
     columns = None if column is None else [column]
     with _parquet_file(path) as file:
+        refuse_double_names(file.schema_arrow.names, path, "Rename the columns.")
         features = _features(file.schema_arrow.metadata)
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
             yield from _rows(batch, features)
@@ -149,8 +161,11 @@ class _NoSuchClass(Exception):
 
 
 def _named(value: Any, feature: Any) -> Any:
-    """A value with names in place of the numbers that `feature` says stand for classes."""
+    """A value with names in place of the numbers that `feature` says stand for classes, and whole numbers as such."""
     match value, feature:
+        case Decimal(), _:
+            # Databases write whole numbers so, too.
+            return int(value) if value == value.to_integral_value() else value
         case _, None:
             return value
         case int(), {"_type": "ClassLabel", "names": list(names)}:

@@ -171,7 +171,7 @@ def known_encoding(name: str) -> str:
 def _chunks_in(path: Path, encoding: str) -> Iterator[str]:
     """`decoded_chunks` for an encoding that was named."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
-    line, is_end = 1, False
+    line, is_start, is_end = 1, True, False
     with _opened(path) as file:
         while not is_end:
             with _damage_located(path, line):
@@ -186,6 +186,8 @@ def _chunks_in(path: Path, encoding: str) -> Iterator[str]:
                     "Name another encoding.",
                 ) from None
             line += text.count("\n")
+            if is_start and text:
+                text, is_start = text.removeprefix("\ufeff"), False  # Which utf-16-le and its like leave in place.
             if text:
                 yield text
 

@@ -11,6 +11,7 @@ from typing import Any
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.decoding import decoded_chunks
 from bertsmith.text.tables import TableRow, bad_row, refuse_half_pair, table_rows
+from bertsmith.text.written_values import read_written
 
 ID, QUESTION, CONTEXT, ANSWERS, ANSWER_START, IMPOSSIBLE = (
     "id",
@@ -25,6 +26,7 @@ _COMPRESSED = (".gz", ".zst")
 _WHOLE_NUMBER = re.compile(r"(-?\d{1,18})(?:\.0*)?", re.ASCII)
 """Also as programs write it that have the offsets of a table as numbers with fractions: ``7.0``."""
 _NO_OFFSET = ("", "nan")
+_WRITTEN_STARTS = re.compile(r"\s*\[[-\d.,\s]*\]\s*")
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ def question_rows(path: Path, encoding: str = "utf-8") -> Iterator[TableRow]:
 def gold_answers(path: Path, row: TableRow, column: str | None) -> tuple[GoldAnswer, ...]:
     """The answers of a row: SQuAD's list of objects, an object of lists, or a text with its start in another column.
 
+    Lists and objects may be written out as text, as they are in a .csv file.
+
     Args:
         path: the row's file, for errors.
         row: the row.
@@ -135,14 +139,21 @@ def _written_answers(path: Path, row: TableRow, column: str | None) -> list[tupl
     """Texts and starts, whatever they are."""
     written = None if column is None else row.values.get(column)
     beside = row.values.get(ANSWER_START)
+    try:
+        if isinstance(written, str) and _is_written_out(written):
+            written = read_written(written)
+        if isinstance(written, list) and isinstance(beside, str) and _WRITTEN_STARTS.fullmatch(beside):
+            beside = read_written(beside)
+    except ValueError as error:
+        raise _bad_answers(path, row, column, str(error)) from None
     match written:
         case None:
             return []
         case float() if math.isnan(written):
             return []
-        case dict():
+        case dict() if "text" in written or not written:
             texts, starts = written.get("text", []), written.get(ANSWER_START)
-        case list() if all(isinstance(entry, dict) for entry in written):
+        case list() if all(isinstance(entry, dict) and "text" in entry for entry in written):
             texts, starts = ([entry.get(name) for entry in written] for name in ("text", ANSWER_START))
         case str() | list():
             texts, starts = written, beside
@@ -153,6 +164,12 @@ def _written_answers(path: Path, row: TableRow, column: str | None) -> list[tupl
     if len(starts) != len(texts):
         raise _bad_answers(path, row, column, f"{len(texts)} texts and {len(starts)} starts")
     return list(zip(texts, starts, strict=True))
+
+
+def _is_written_out(text: str) -> bool:
+    """Whether a text is an empty list or object, or one with texts in it; an answer may be ``[1]`` or ``[sic]``."""
+    bare = text.strip()
+    return bare[:1] + bare[-1:] in ("[]", "{}") and (not bare[1:-1].strip() or any(sign in bare for sign in "'\""))
 
 
 def _offset(path: Path, row: TableRow, column: str | None, start: Any) -> int | None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, whole_lines
+from bertsmith.text.decoding import MAX_RECORD_CHARACTERS, decoded_chunks, whole_lines
 from bertsmith.text.sources import file_kind
 
 _SAMPLE_ROWS = 100
 _NAMED = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
 """Excel's first line, which names the separator."""
+_OPENING_QUOTE = re.compile(r'(?:\A|[\t\n])"')
 _QUOTED = re.compile(r'"[^"]*"')
 _OTHER_DELIMITERS = ";\t"
 """What Excel writes into a .csv file where a comma is the decimal sign, and into its “Unicode text”."""
@@ -29,13 +30,17 @@ class Separation:
     """Whether quotes hold fields together."""
     num_lines_before: int = 0
     """Lines before the header that are passed over."""
+    is_spaced: bool = False
+    """Whether spaces behind the delimiter are none of the field's."""
 
 
 def separation(path: Path, encoding: str = "utf-8") -> Separation:
     """How a .csv or .tsv file is split.
 
     A .csv file is separated by what its first line names as Excel does, ``sep=;``; else by commas, unless its header
-    has none outside of quotes and semicolons or tabs split it into several names.
+    has none outside of quotes and semicolons or tabs split it into several names. Where a space begins every name but
+    the first, spaces behind the separator are no part of what follows. A .tsv file is looked through for whether its
+    quotes hold fields together.
 
     Raises:
         InputError: if the file cannot be opened or decoded.
@@ -44,9 +49,12 @@ def separation(path: Path, encoding: str = "utf-8") -> Separation:
         return Separation("\t", _quotes_are_quoting(path, encoding))
     lines = (line for _, line in whole_lines(path, encoding))
     first = next(lines, "")
-    if named := _NAMED.fullmatch(first):
-        return Separation(named[1], is_quoting=True, num_lines_before=1)
-    return Separation(_delimiter(_header(itertools.chain([first], lines))), is_quoting=True)
+    named = _NAMED.fullmatch(first)
+    header = _header(lines if named else itertools.chain([first], lines))
+    delimiter = named[1] if named else _delimiter(header)
+    names = _QUOTED.sub("", header).split(delimiter)[1:]
+    is_spaced = bool(names) and all(name.startswith(" ") for name in names)
+    return Separation(delimiter, is_quoting=True, num_lines_before=1 if named else 0, is_spaced=is_spaced)
 
 
 def separator_note(path: Path, encoding: str = "utf-8") -> str:
@@ -77,6 +85,7 @@ def separated_fields(path: Path, how: Separation, encoding: str) -> Iterator[tup
         delimiter=how.delimiter,
         quoting=csv.QUOTE_MINIMAL if how.is_quoting else csv.QUOTE_NONE,
         quotechar='"' if how.is_quoting else None,
+        skipinitialspace=how.is_spaced,
         strict=True,
     )
     first_line = 1 + how.num_lines_before
@@ -84,7 +93,7 @@ def separated_fields(path: Path, how: Separation, encoding: str) -> Iterator[tup
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise InputError(
+            raise _NotInPairs(
                 f"{path.name} must hold quotes in pairs",
                 f"{path}, line {first_line}: a row that cannot be split ({error})",
                 "Mend or remove that row.",
@@ -94,6 +103,10 @@ def separated_fields(path: Path, how: Separation, encoding: str) -> Iterator[tup
         if row:
             yield first_line, row
         first_line = reader.line_num + 1 + how.num_lines_before
+
+
+class _NotInPairs(InputError):
+    """Quotes that hold fields together do not come in pairs."""
 
 
 def _header(lines: Iterable[str]) -> str:
@@ -121,14 +134,25 @@ def _delimiter(header: str) -> str:
 def _quotes_are_quoting(path: Path, encoding: str) -> bool:
     """Whether quotes in a .tsv file hold fields together, where they are often plain characters.
 
-    They are taken for quoting only where some field begins with one, and the first rows, read with quoting, have the
-    header's columns.
+    They are taken for quoting only where some field begins with one, and they bring no row out of step with the header
+    that is in step without them, nor join lines that are rows by themselves.
     """
-    plain = itertools.islice(whole_lines(path, encoding), _SAMPLE_ROWS)
-    if not any(field.startswith('"') for _, line in plain for field in line.split("\t")):
+    if not any(_OPENING_QUOTE.search(chunk) for chunk in decoded_chunks(path, encoding)):
         return False
-    quoted = itertools.islice(separated_fields(path, Separation("\t", is_quoting=True), encoding), _SAMPLE_ROWS)
     try:
-        return len({len(row) for _, row in quoted}) == 1
-    except InputError:
+        quoted = _misfit(path, Separation("\t", is_quoting=True), encoding)
+    except _NotInPairs:
         return False
+    return quoted <= _misfit(path, Separation("\t", is_quoting=False), encoding)
+
+
+def _misfit(path: Path, how: Separation, encoding: str) -> tuple[int, int]:
+    """How badly a way to split a file fits it: how many rows do not have the header's number of fields; of two ways
+    with as many, the one that joins more lines, but where a single column leaves nothing to be in step with."""
+    rows = separated_fields(path, how, encoding)
+    width = len(next(rows, (0, []))[1])
+    num_rows = num_odd = 0
+    for _, row in rows:
+        num_rows += 1
+        num_odd += len(row) != width
+    return num_odd, -num_rows if width > 1 else 0

@@ -12,7 +12,14 @@ from typing import Any
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import sha256
-from bertsmith.text.arrow_files import UnreadableRow, dataset_files, dataset_rows, num_arrow_rows, parquet_rows
+from bertsmith.text.arrow_files import (
+    UnreadableRow,
+    dataset_files,
+    dataset_rows,
+    num_arrow_rows,
+    parquet_rows,
+    refuse_double_names,
+)
 from bertsmith.text.decoding import whole_lines, with_plain_line_ends
 from bertsmith.text.separated import separated_fields, separation
 from bertsmith.text.sources import COMPRESSED, file_kind
@@ -85,8 +92,10 @@ def about_rows(path: Path, encoding: str = "utf-8") -> int | None:
         return None
     with open(path, "rb") as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""))
-    if kind.layout in ("csv", "tsv"):
+    if kind.layout == "csv":
         lines -= 1 + separation(path, encoding).num_lines_before
+    elif kind.layout == "tsv":
+        lines -= 1
     return max(1, lines)
 
 
@@ -152,13 +161,8 @@ def _json_rows(path: Path, encoding: str) -> Iterator[TableRow]:
 def _separated_rows(path: Path, encoding: str) -> Iterator[TableRow]:
     rows = separated_fields(path, separation(path, encoding), encoding)
     header_line, header = next(rows, (0, []))
-    doubles = sorted({name for name in header if name and header.count(name) > 1})
-    if doubles:
-        raise InputError(
-            "Each column of a table must have a name of its own",
-            f"{path}, line {header_line}, with {', '.join(doubles)} more than once",
-            "Is the first line the header? Add one, or rename the columns.",
-        )
+    mend = "Is the first line the header? Add one, or rename the columns."
+    refuse_double_names(header, f"{path}, line {header_line}", mend)
     for number, (line, row) in enumerate(rows, 1):
         place = f"line {line}"
         if len(row) == len(header):

@@ -20,7 +20,12 @@ from bertsmith.text.sources import content_suffix
 
 CONLLU_COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _HEADER_WORDS = frozenset({"word", "words", "token", "tokens", "form"})
-_HEADER_TAGS = frozenset({"tag", "tags", "label", "labels", "ner", "pos", "upos", "ner_tag", "pos_tag", "entity"})
+_HEADER_TAGS = frozenset(
+    {
+        *("tag", "tags", "label", "labels", "entity", "entities"),
+        *("ner", "ner_tag", "ner_tags", "pos", "upos", "xpos", "pos_tag", "pos_tags"),
+    }
+)
 _DOCUMENT = re.compile(r"-DOCSTART-(?:\s|$)|#(?:begin|end) document\b")
 _SPACES = re.compile(r"[ \t]+")
 _NO_WORD_OF_ITS_OWN = re.compile(r"\d+[-.]\d+")

@@ -51,9 +51,10 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     for found in _ADDRESS.finditer(text):
         kinds[slice(*found.span())] = "U" * len(found.group())
     spans: list[tuple[int, int]] = []
+    start = end = 0
     for found in _WORD.finditer("".join(kinds)):
-        start, end = found.span()
-        if found.lastgroup == "mark" and spans and spans[-1][1] == start and _repeats(text, spans[-1], (start, end)):
+        before, (start, end) = (start, end), found.span()
+        if found.lastgroup == "mark" and before[1] == start and _repeats(text, before, (start, end)):
             spans[-1] = (spans[-1][0], end)
             continue
         clitic = _CLITIC.search(text, start, end) if found.lastgroup == "run" else None
@@ -65,7 +66,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _repeats(text: str, before: tuple[int, int], mark: tuple[int, int]) -> bool:
-    """Whether the word before is made of the same mark."""
+    """Whether what stands right before is the same mark."""
     return set(text[slice(*before)]) == set(text[slice(*mark)])
 
 

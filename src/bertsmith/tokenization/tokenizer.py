@@ -46,26 +46,9 @@ class Tokenizer:
         """
         return cls(read_folder(Path(path)))
 
-    def save(
-        self,
-        folder: str | Path,
-        *,
-        max_length: int | None = None,
-        long_texts: Literal["head", "tail"] | None = None,
-    ) -> None:
-        """Write the files that `AutoTokenizer` and `from_folder` read.
-
-        Args:
-            folder: made where it is missing.
-            max_length: the longest input of the model in tokens, kept as ``model_max_length``; None keeps what the
-                tokenizer was loaded with.
-            long_texts: which part of a longer one is kept, as ``truncation_side``; None keeps what was loaded.
-        """
-        length = max_length if max_length is not None else self.model_max_length
-        settings = self._parts.settings
-        if long_texts is not None:
-            settings = settings | {"truncation_side": "left" if long_texts == "tail" else "right"}
-        write_folder(Path(folder), replace(self._parts, model_max_length=length, settings=settings))
+    def save(self, folder: str | Path) -> None:
+        """Write the files that `AutoTokenizer` and `from_folder` read into a folder, made where it is missing."""
+        write_folder(Path(folder), self._parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tokenizer, (self._parts,)
@@ -85,9 +68,21 @@ class Tokenizer:
         """The longest input in tokens, or None where the folder does not say."""
         return self._parts.model_max_length
 
-    def with_max_length(self, max_length: int) -> "Tokenizer":
-        """The same tokenizer with another `model_max_length`."""
-        return Tokenizer(replace(self._parts, model_max_length=max_length))
+    def longest_sequence(self, num_positions: int) -> int:
+        """Tokens of the longest sequence that a model of so many positions was trained on: all, where nothing says."""
+        return min(num_positions, self.model_max_length or num_positions)
+
+    def seeing(self, max_length: int, long_texts: Literal["head", "tail"] | None = None) -> "Tokenizer":
+        """The same tokenizer, for a model that sees so much of a text.
+
+        Args:
+            max_length: tokens of the longest sequence, its folder's ``model_max_length``.
+            long_texts: which part of a longer text is seen, its folder's ``truncation_side``; else as before.
+        """
+        settings = self._parts.settings
+        if long_texts is not None:
+            settings = settings | {"truncation_side": "left" if long_texts == "tail" else "right"}
+        return Tokenizer(replace(self._parts, model_max_length=max_length, settings=settings))
 
     @property
     def long_texts(self) -> Literal["head", "tail"]:

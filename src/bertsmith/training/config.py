@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 from bertsmith.foundation.config import Config
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+PositiveOrInf = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -23,7 +24,7 @@ class OptimizerConfig(Config):
     lamb: a trust ratio for each matrix, as ALBERT used it (You et al. 2020). stable_adamw: ModernBERT's, which shortens
     the step of a weight whose gradients have become unusually large (Wortsman et al. 2023)."""
     learning_rate: Positive = 1e-3
-    weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
+    weight_decay: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.01
     """Share of a weight that a step takes away, times the learning rate."""
     beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
     beta2: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.98
@@ -35,7 +36,7 @@ class OptimizerConfig(Config):
     """Who updates the matrices inside the encoder's layers: the same as all else, or Muon (Jordan et al. 2024)."""
     muon_learning_rate: Positive = 0.02
     """Of the matrices that Muon updates. Who gives it alone asks for Muon."""
-    clip_norm: Positive = 1.0
+    clip_norm: PositiveOrInf = 1.0
     """Largest norm of all gradients together; longer ones are scaled to it. inf: they stay as they are."""
 
     @model_validator(mode="before")
@@ -105,7 +106,8 @@ class LoopConfig(Config):
     log_every_steps: Count = 10
     validate_every_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
     """A validation each time this share of the run has passed, and one at the end."""
-    checkpoint_every_minutes: Positive = 5.0
+    checkpoint_every_minutes: PositiveOrInf = 5.0
+    """Time after which one is written where no validation was; inf: none is."""
     keep_checkpoints: Count = 2
     """The newest stay, and beside them the best."""
 

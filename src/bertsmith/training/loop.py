@@ -192,8 +192,7 @@ class TrainingLoop:
                 "Gradients must be finite. "
                 f"Received: {books.skipped_updates} steps in a row whose gradients were not, "
                 f"up to step {self.state.step}. "
-                "Go on from the last checkpoint with a lower learning rate: "
-                "--set training.optimizer.learning_rate=…"
+                "Begin anew with a lower rate: --restart --set training.optimizer.learning_rate=…"
             )
 
     def _tell_progress(self, interval_start: tuple[int, float], elapsed_seconds: float) -> None:

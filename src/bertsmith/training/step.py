@@ -163,7 +163,6 @@ def _take_scaled_step(optimizer: torch.optim.Optimizer, gradients: list[Tensor],
 
 @contextlib.contextmanager
 def _dropout_seed(seed: int, device: Device) -> Iterator[None]:
-    kind = torch.device(device.name)
-    with torch.random.fork_rng(devices=[kind] if kind.type == "cuda" else []):
+    with device.random_state_kept():
         torch.manual_seed(seed)
         yield

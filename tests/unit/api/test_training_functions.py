@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bertsmith
@@ -89,6 +90,24 @@ def test_a_run_toml_is_a_config_and_arguments_stand_over_it(learned: Run, work: 
     assert written["length"] == {"epochs": 0.5}
     assert (written["training"]["seed"], written["training"]["batch_size"]) == (4, 8)
     assert written["training"]["schedule"]["warmup_share"] == 0.2
+
+
+def test_settings_take_the_place_of_a_files_length_and_of_options(learned: Run, work: Path) -> None:
+    config, settings = learned.folder / "run.toml", {"length.epochs": 0.5, "training.seed": np.int64(6)}
+    run = bertsmith.finetune(config=config, out=work / "set", seed=4, settings=settings)
+    written = tomllib.loads((run.folder / "run.toml").read_text(encoding="utf-8"))
+    assert (written["length"], written["training"]["seed"]) == ({"epochs": 0.5}, 6)
+
+
+def test_a_fault_of_an_argument_is_not_laid_to_the_file_alone(learned: Run) -> None:
+    config = learned.folder / "run.toml"
+    with pytest.raises(InputError, match=r"Change it in .*run\.toml or the arguments"):
+        bertsmith.finetune(config=config, out="x", epochs=-1.0)
+
+
+def test_a_comparison_takes_one_path(work: Path) -> None:
+    with pytest.raises(InputError, match="no-such-folder"):
+        bertsmith.compare("no-such-folder", work / "compared")
 
 
 def test_pretraining_takes_one_path_and_what_the_command_takes(work: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from made_tasks import made_encoder
 
 _SCRIPT = """
-import bertsmith, sys
+import bertsmith, sys, torch
 folder = sys.argv[1]
 class Table:
     columns = ("text",)
@@ -30,6 +30,8 @@ for call in (
     lambda: bertsmith.profile("pretrain", Table()),
     lambda: bertsmith.Encoder.from_folder(folder)([[1, 2]]),
     lambda: bertsmith.TaskModel.from_folder(folder)([[1, 2]]),
+    lambda: bertsmith.TaskModel.from_folder(folder, task="choose")([[[1, 2]]]),
+    lambda: bertsmith.TaskModel.from_folder(folder, task="choose")(torch.ones(1, 2, 3).long(), [[[1, 1, 1]] * 2]),
     lambda: bertsmith.masked_batch([[1]], object(), seed=0),
     lambda: bertsmith.masked_batch([[1]], folder, seed=0, mask_rate=15),
     lambda: bertsmith.next_sentence_example("a", "b", folder, is_next=1),
@@ -59,6 +61,8 @@ _SAID = (
     "source must be the path of a file. Received: a Table",
     "token_ids must be a tensor of whole numbers. Received: list. Make one: torch.tensor(ids).",
     "token_ids must be a tensor of whole numbers. Received: list",
+    "token_ids must be a tensor of whole numbers. Received: list",
+    "attention_mask must have the shape of token_ids, (2, 3). Received: list",
     "tokenizer must be a bertsmith.Tokenizer, or the folder of one or of a model. Received: object",
     "mask_rate: must lie in [0, 1] (Did you mean 0.15?)",
     "is_next must be True or False. Received: 1",

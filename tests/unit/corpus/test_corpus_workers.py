@@ -17,7 +17,7 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 def tokenizer_folder(tmp_path: Path, tokenizer: Tokenizer) -> Path:
     folder = tmp_path / "tokenizer"
     folder.mkdir()
-    tokenizer.save(folder, max_length=None)
+    tokenizer.save(folder)
     return folder
 
 

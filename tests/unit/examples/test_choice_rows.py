@@ -32,6 +32,24 @@ def test_places_are_places_though_choices_are_numbers_too() -> None:
     assert right_choices(table).tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("by_text", [None, False])
+def test_letters_are_places_where_all_labels_are_some(by_text: bool | None) -> None:
+    table = _table((("out", "in"), "B"), (("up", "down", "in"), "C"), (("up", "down"), " a "))
+    assert labels_are_texts(table) is False
+    known = replace(table, columns=replace(table.columns, by_text=by_text))
+    assert right_choices(known).tolist() == [1, 2, 0]
+
+
+def test_letters_that_are_the_texts_of_choices_are_texts() -> None:
+    assert right_choices(_table((("B", "A"), "B"), (("A", "B"), "B"))).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("label", ["C", "1", "AB", "I", 1])
+def test_letters_among_other_labels_are_refused(label: Any) -> None:
+    with pytest.raises(InputError, match=r"from 0 to 1, or its text, or in every row its letter"):
+        right_choices(_table((("out", "in"), "B"), (("out", "in"), label)))
+
+
 def test_numbers_that_are_out_of_range_may_be_the_texts_of_choices() -> None:
     table = _table((("12", "14"), "14"), (("1", "0"), "0"))
     assert right_choices(table).tolist() == [1, 1]

@@ -95,6 +95,8 @@ def test_texts_in_both_parts_are_counted_or_refused() -> None:
     assert overlap_note(train, validation) == "2 of 3 validation texts stand in the training rows too"
     with pytest.raises(InputError, match=r"--strict.*2 of 3, in dev\.csv: line 2, line 4\. Remove"):
         refuse_overlap(Path("dev.csv"), train, validation)
+    with pytest.raises(InputError, match=r"in a\.csv, which repeats the texts.*: line 2, line 4\. Remove the repeats"):
+        refuse_overlap(Path("a.csv"), train, validation, of_one_file=True)
 
 
 def test_the_size_and_the_labels_of_a_part_are_told() -> None:
@@ -118,6 +120,7 @@ def test_labels_that_validation_lacks_are_said() -> None:
 
 
 def test_cut_rows_are_said_with_what_is_kept() -> None:
+    assert cut_note(1, 2, 16, "windows") == "1 of 2 rows is longer than 16 tokens; its shorter text is cut at its end"
     assert cut_note(3, 1200, 64, "tail") == "3 of 1,200 rows are longer than 64 tokens; their tail is used"
 
 
@@ -159,6 +162,7 @@ def test_labels_that_look_alike_are_named_with_what_they_differ_by() -> None:
 
 def test_whole_numbers_contradict_no_other_spelling_of_themselves() -> None:
     assert contradictions(_rows(("a", "1"), ("a", "1.0"))) == []
+    assert contradictions([TaskRow("a", None, True, "line 1"), TaskRow("a", None, "true", "line 2")]) == []
     assert len(contradictions(_rows(("a", "1.1"), ("a", "1.10")))) == 1
 
 

@@ -94,6 +94,32 @@ def test_pairs_with_labels_that_may_be_no_scores_are_refused(tmp_path: Path, lab
         _read(tmp_path, _rows("premise", "hypothesis", "label", label=label))
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "is_refused"),
+    [
+        ("is_duplicate", [1, 1, 1], True),
+        ("same", [0, 1, 0], True),
+        ("same", ["True", "False", "True"], True),
+        ("same", [True, False, True, None], True),
+        ("kind", [0, 1, 2, 1], True),
+        ("share", ["0.5", "1.0", "0.5"], True),
+        ("row", [0, 1, 2], False),
+        ("row", [1, 2, 3, 4, 1], False),
+        ("part", [0, 0, 0], False),
+        ("source", ["a", "b", "a"], False),
+    ],
+)
+def test_a_column_of_few_numbers_beside_pairs_is_taken_for_labels_whatever_its_name(
+    tmp_path: Path, name: str, values: list[Any], is_refused: bool
+) -> None:
+    rows = [{"id": number, "question1": "a", "question2": "b", name: value} for number, value in enumerate(values)]
+    if is_refused:
+        with pytest.raises(InputError, match=rf"which belong together.*column {name}\. "):
+            _read(tmp_path, rows)
+    else:
+        assert _read(tmp_path, rows).columns == EmbedColumns("question1", "question2")
+
+
 def test_labels_with_fractions_are_scores(tmp_path: Path) -> None:
     table = _read(tmp_path, _rows("sentence1", "sentence2", "label", label=2.4))
     assert table.columns == EmbedColumns("sentence1", "sentence2", None, "label")

@@ -188,6 +188,23 @@ def test_validation_may_write_labels_in_another_way_than_training(tmp_path: Path
     assert semicolons.rows[0].label == ("dry", "wet")
 
 
+@pytest.mark.parametrize(
+    ("cells", "known", "expected"),
+    [
+        (["Food, Drink", "Travel"], ("Food, Drink", "Travel"), [("Food, Drink",), ("Travel",)]),
+        (["Food, Drink", "Travel"], ("Drink", "Food", "Travel"), [("Drink", "Food"), ("Travel",)]),
+        (["a|b;c", "d"], ("a|b", "c", "d"), [("a|b", "c"), ("d",)]),
+        (["1.0", "0"], ("0", "1", "2"), [("1.0",), ("0",)]),
+        (["1", "0"], ("labels",), [("labels",), ()]),
+    ],
+)
+def test_the_labels_of_a_model_tell_what_parts_names(
+    tmp_path: Path, cells: list[str], known: tuple[str, ...], expected: list[tuple[str, ...]]
+) -> None:
+    table = _read(tmp_path, cells, config=TableConfig(label="labels"), known=known)
+    assert [row.label for row in table.rows] == expected
+
+
 def test_columns_whose_names_have_a_comma_are_named_in_quotes(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('text,film,"long, really",dull\none,1,0,1\ntwo,0,1,0\n')

@@ -86,6 +86,27 @@ def test_a_separated_table_with_starts_is_read(tmp_path: Path) -> None:
     assert second.is_impossible
 
 
+@pytest.mark.parametrize(("mark", "is_marked"), [("True", True), ("1", True), ("False", False), ("", False)])
+def test_a_mark_of_an_impossible_question_counts_in_a_separated_table_too(
+    tmp_path: Path, mark: str, is_marked: bool
+) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text(f'question,context,answer,is_impossible\nWhat?,"{CONTEXT}",boat,{mark}\n')
+    assert [row.is_impossible for row in read_questions(path).rows] == [is_marked]
+
+
+@pytest.mark.parametrize(("mark", "is_marked"), [(True, True), (1, True), (0, False), (None, False)])
+def test_a_mark_of_an_impossible_question_may_be_a_number(tmp_path: Path, mark: Any, is_marked: bool) -> None:
+    row = {"question": "What?", "context": CONTEXT, "answer": "boat", "is_impossible": mark}
+    assert [row.is_impossible for row in read_questions(_lines(tmp_path / "q.jsonl", row)).rows] == [is_marked]
+
+
+def test_a_mark_that_is_no_truth_value_is_refused(tmp_path: Path) -> None:
+    row = {"question": "What?", "context": CONTEXT, "answer": "boat", "is_impossible": "maybe"}
+    with pytest.raises(InputError, match=r"true or false.*line 1: is_impossible='maybe'"):
+        read_questions(_lines(tmp_path / "q.jsonl", row))
+
+
 def test_named_columns_are_taken_and_missing_ones_refused(tmp_path: Path) -> None:
     path = _lines(tmp_path / "q.jsonl", {"a": "What?", "b": CONTEXT, "c": {"text": ["boat"], "answer_start": [8]}})
     table = read_questions(path, TableConfig(text="a", pair="b", label="c"))

@@ -114,6 +114,16 @@ def test_blank_rows_are_left_out_and_said_where_that_is_asked_for(tmp_path: Path
     assert table.notes == ("1 row left out, blank: line 2 (words, tags)",)
 
 
+def test_an_empty_list_of_a_separated_file_is_blank(tmp_path: Path) -> None:
+    path = _text(tmp_path / "a.csv", "words,tags\n\"['x']\",\"['A']\"\n[],[]\n")
+    assert read_tagged(path, TableConfig(blank_rows="skip")).notes == ("1 row left out, blank: line 3 (words, tags)",)
+
+
+def test_lists_are_read_as_numpy_writes_them(tmp_path: Path) -> None:
+    path = _text(tmp_path / "a.csv", "tokens,ner_tags\n\"['EU'\n 'rejects']\",['B-ORG' 'O']\n")
+    assert _found(read_tagged(path)) == ([["EU", "rejects"]], [["B-ORG", "O"]])
+
+
 def test_a_file_without_words_is_refused(tmp_path: Path) -> None:
     for content in ("\n\n", "# only = comments\n", "word\ttag\n"):
         with pytest.raises(InputError, match="must hold some"):
@@ -171,6 +181,15 @@ def test_a_tsv_file_is_a_table_where_it_says_so(tmp_path: Path) -> None:
     assert is_table(_text(tmp_path / "f.tsv", 'words\ttags\n"[""a""]"\t"[""O""]"\n'))
     assert not is_table(_text(tmp_path / "d.tsv", "Ann\tO\n[1]\tO\n[x]\tO\n"))
     assert not is_table(_text(tmp_path / "e.conllu", ""))
+
+
+@pytest.mark.parametrize("blank", ["\n", " \t\n"])
+def test_a_word_that_may_name_a_column_of_texts_begins_no_table_where_blank_lines_part_sentences(
+    tmp_path: Path, blank: str
+) -> None:
+    path = _text(tmp_path / "a.tsv", f"Article\tO\n5\tO\n{blank}Ann\tB-PER\n")
+    assert [one.words for one in read_tagged(path).sentences] == [("Article", "5"), ("Ann",)]
+    assert is_table(_text(tmp_path / "b.tsv", f"Article\tlabel\nAnn sings\tx\n{blank}"))
 
 
 def test_utf_16_is_told_with_its_encoding_and_a_spreadsheet_with_what_to_save_it_as(tmp_path: Path) -> None:

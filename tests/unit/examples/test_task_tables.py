@@ -233,8 +233,21 @@ def test_plain_text_gives_texts_and_is_told_to_have_no_labels(tmp_path: Path, na
     assert ("give it the ending" in str(told.value)) == (name == "plain")
 
 
+def test_rows_that_are_all_blank_are_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\none,\n,b\n")
+    with pytest.raises(InputError, match=r"without any but blank ones: line 2 \(label\), line 3 \(text\)"):
+        read_task_table(path, TableConfig(blank_rows="skip"))
+
+
 def test_named_columns_do_not_hide_that_a_table_has_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text,label\n")
     with pytest.raises(InputError, match=r"^A table must hold rows"):
         read_task_table(path, TableConfig(text="text", label="label"))
+
+
+@pytest.mark.parametrize("names", [("text", "label"), ("text", "pair"), ("pair", "negative")])
+def test_no_column_holds_two_things(names: tuple[str, str]) -> None:
+    with pytest.raises(InputError, match=f"“review” for {names[0]} and for {names[1]}"):
+        TableConfig.parse(dict.fromkeys(names, "review"), where="a test")

@@ -182,7 +182,7 @@ def test_windows_are_those_that_the_model_was_trained_with() -> None:
 
 
 def test_length_is_the_one_the_tokenizer_was_saved_with(tmp_path: Any) -> None:
-    made_tokenizer().save(tmp_path, max_length=24)
+    made_tokenizer().seeing(24).save(tmp_path)
     predictor = AnswerPredictor(TorchEngine(made_answerer(), CPU), Tokenizer.from_folder(tmp_path))
     assert {len(window.token_ids) for window in predictor.prepare([("Who?", LONG)])[0].windows} == {24}
 

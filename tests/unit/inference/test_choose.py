@@ -80,7 +80,7 @@ def test_equal_choices_are_as_likely_and_the_first_one_is_taken() -> None:
 def test_a_long_context_is_cut_at_the_side_that_the_tokenizer_was_saved_with(tmp_path: Path) -> None:
     (found,) = PREDICTOR([(LONG, CHOICES)])
     assert found.cut
-    made_tokenizer().save(tmp_path, max_length=24, long_texts="tail")
+    made_tokenizer().seeing(24, "tail").save(tmp_path)
     predictor = ChoosePredictor(TorchEngine(made_head("choose"), CPU), Tokenizer.from_folder(tmp_path))
     found, expected = predictor([(f"Something else. {LONG}", CHOICES), (" ".join(LONG.split()[-30:]), CHOICES)])
     assert found.cut

@@ -68,7 +68,7 @@ def test_a_long_text_is_cut_and_said() -> None:
 
 
 def test_length_and_kept_part_are_those_the_tokenizer_was_saved_with(tmp_path: Path) -> None:
-    made_tokenizer().save(tmp_path, max_length=16, long_texts="tail")
+    made_tokenizer().seeing(16, "tail").save(tmp_path)
     tokenizer = Tokenizer.from_folder(tmp_path)
     assert tokenizer.long_texts == "tail"
     predictor = ClassifyPredictor(TorchEngine(made_classifier(LABELS), CPU), tokenizer)

@@ -111,7 +111,7 @@ def test_plain_values_hold_the_vector_as_numbers() -> None:
 
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_a_long_text_is_cut_and_said(tmp_path: Path, side: str) -> None:
-    made_tokenizer().save(tmp_path, max_length=16, long_texts="tail" if side == "tail" else "head")
+    made_tokenizer().seeing(16, "tail" if side == "tail" else "head").save(tmp_path)
     embed = EmbedPredictor(TorchEngine(_model(), CPU), Tokenizer.from_folder(tmp_path))
     assert embed.max_length == 16
     words = LONG.split()

@@ -6,20 +6,21 @@ import torch
 
 from bertsmith.engine.device import Device
 from bertsmith.foundation.errors import InputError
+from bertsmith.inference import fill
 from bertsmith.inference.fill import FillPredictor, MaskPrediction
 from bertsmith.inference.torch_engine import TorchEngine
 from bertsmith.model import PackedTokens
 from bertsmith.tokenization.tokenizer import Tokenizer
-from made_corpora import made_model, made_tokenizer
+from made_corpora import WORDS, made_model, made_tokenizer
 
 CPU = Device("cpu", "fp32")
 TOKENIZER = made_tokenizer()
 POSITIONS = 32
 
 
-def _predictor(algorithm: str = "wordpiece") -> FillPredictor:
-    tokenizer = made_tokenizer(algorithm)
-    return FillPredictor(TorchEngine(made_model(tokenizer.vocab_size, positions=POSITIONS, spread=0.3), CPU), tokenizer)
+def _predictor(algorithm: str = "wordpiece", *, positions: int = POSITIONS, learned: int = POSITIONS) -> FillPredictor:
+    tokenizer = made_tokenizer(algorithm).seeing(learned)
+    return FillPredictor(TorchEngine(made_model(tokenizer.vocab_size, positions=positions, spread=0.3), CPU), tokenizer)
 
 
 PREDICTOR = _predictor()
@@ -172,6 +173,12 @@ def test_a_target_of_several_pieces_is_scored_whole(algorithm: str, target: str)
     assert completion.token == target
 
 
+def test_the_window_is_no_longer_than_what_the_model_was_trained_on() -> None:
+    predictor = _predictor(positions=2 * POSITIONS, learned=POSITIONS)
+    (request,) = predictor.prepare("the old river " * 20 + "[MASK]" + " the old river" * 20)
+    assert len(request.window.token_ids) == POSITIONS
+
+
 def test_a_target_of_several_pieces_fits_into_the_window_at_any_place_of_a_long_text() -> None:
     words = ("the old small river harbour garden winter morning " * 12).split()
     target = " ".join(["river"] * (POSITIONS - 2))
@@ -229,3 +236,38 @@ def test_filling_leaves_a_model_in_training_as_it_was() -> None:
     first, second = (predictor(["The old [MASK] waited."]) for _ in range(2))
     assert first == second
     assert model.training
+
+
+def test_a_text_with_many_masks_and_targets_of_one_piece_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows: list[int] = []
+    run = FillPredictor.run
+    monkeypatch.setattr(
+        FillPredictor, "run", lambda self, given, places: windows.append(len(given)) or run(self, given, places)
+    )
+    PREDICTOR(["[MASK] old [MASK] waited [MASK]", "Rain [MASK]."])
+    PREDICTOR(["The old [MASK] waited.", "Rain [MASK]."], targets=["river", "garden", "harbour"])
+    assert windows == [2, 2]
+
+
+def test_the_same_comes_of_portions_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["[MASK] old [MASK] waited", "Rain [MASK].", "The [MASK] garden"]
+
+    def found() -> list[list[float]]:
+        return [_scores(one) for one in PREDICTOR(texts) + PREDICTOR(texts, targets=["river", "old river"])]
+
+    at_once = found()
+    monkeypatch.setattr(fill, "_MOST_SCORES", 2 * TOKENIZER.vocab_size)
+    for some, all_of_them in zip(found(), at_once, strict=True):
+        assert some == pytest.approx(all_of_them, abs=1e-6)
+
+
+def test_a_target_that_grows_together_with_letters_beside_the_mask_is_refused() -> None:
+    word = next(word for word in WORDS if len(TOKENIZER.piece_ids([word])[0]) == 1 and len(word) > 3)
+    with pytest.raises(InputError, match=f"“{word[1:-1]}” within the piece “{word}”"):
+        PREDICTOR(f"{word[0]}[MASK]{word[-1]} waited", targets=word[1:-1])
+
+
+@pytest.mark.parametrize("targets", ["", " , "])
+def test_targets_that_name_nothing_are_refused(targets: str) -> None:
+    with pytest.raises(InputError, match="targets must name words"):
+        PREDICTOR("Rain [MASK].", targets=targets)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from bertsmith.objectives.correlation import pearson, spearman
+from bertsmith.objectives.correlation import pearson, ranks, spearman
 from bertsmith.objectives.embedding import pair_cosines
 
 
@@ -16,6 +16,10 @@ def test_spearman_is_the_reference_implementations_ties_included() -> None:
         first, second = stream.integers(0, 6, 30).astype(float), stream.normal(size=30)
         assert spearman(first, second) == pytest.approx(spearmanr(first, second)[0], abs=1e-12)
     assert spearman(np.ones(5), np.arange(5.0)) == 0.0
+
+
+def test_equal_numbers_share_the_mean_of_their_ranks() -> None:
+    assert ranks(np.array([0.5, 0.1, 0.5, 0.9])).tolist() == [2.5, 1.0, 2.5, 4.0]
 
 
 @pytest.mark.parametrize("measure", [pearson, spearman])

@@ -48,6 +48,12 @@ def test_all_that_was_found_stands_in_files(tmp_path: Path) -> None:
     assert second["pair"] == "the second text"
 
 
+def test_a_carriage_return_parts_no_row(tmp_path: Path) -> None:
+    _write(tmp_path, **METRICS | {"worst_errors": [ERROR | {"text": "a\rb"}, ERROR]})
+    with open(tmp_path / "errors.tsv", encoding="utf-8", newline="") as file:
+        assert [row["text"] for row in csv.DictReader(file, delimiter="\t")] == ["a\rb", "a\tb\nc <i>"]
+
+
 def test_the_report_is_one_page_with_the_picture_in_it(tmp_path: Path) -> None:
     _write(tmp_path, **METRICS)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -88,6 +94,8 @@ def test_a_task_without_classes_has_no_picture(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_on_text_is_json_alone(tmp_path: Path) -> None:
+    # Files that an earlier evaluation left would be those of something else.
+    _write(tmp_path, **METRICS)
     _write(tmp_path, loss=2.5, perplexity=12.2)
     assert [path.name for path in tmp_path.iterdir()] == ["evaluation.json"]
 

@@ -57,7 +57,9 @@ def test_info_of_a_fine_tuning_tells_the_scores_of_the_model_that_was_kept(tmp_p
     record = f"[record]\nkept_step = 20\n{seeds}[record.metrics]\naccuracy = 0.5\nloss = 0.7\n"
     (tmp_path / "run.toml").write_text(record)
     (tmp_path / "evaluation.json").write_text('{"rows": 9, "accuracy": 0.9, "loss": 0.4, "per_class": {}}')
-    (tmp_path / "log.jsonl").write_text('{"kind": "validation", "step": 40, "accuracy": 0.8, "loss": 0.6}\n')
+    logged = tmp_path if seed is None else tmp_path / f"seed-{seed}"
+    logged.mkdir(exist_ok=True)
+    (logged / "log.jsonl").write_text('{"kind": "validation", "step": 40, "accuracy": 0.8, "loss": 0.6}\n')
     found = info(tmp_path)
     of_seed = {} if seed is None else {"seed": seed}
     assert found["kept_validation"] == of_seed | {"step": 20, "accuracy": 0.9, "loss": 0.4}

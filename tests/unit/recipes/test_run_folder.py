@@ -16,6 +16,7 @@ from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.run import pretrain_run
 from bertsmith.recipes.run_folder import RunConfig, RunFolder, is_file_of_run, remove_earlier
+from bertsmith.recipes.settings import RuntimeConfig
 
 KINDS: dict[str, RunConfig] = {
     "a pre-training": PretrainConfig(sources=("text",)),
@@ -83,6 +84,20 @@ def test_another_run_is_refused_and_the_difference_told(
 def test_where_it_runs_may_change(tmp_path: Path) -> None:
     RunFolder(tmp_path, _config()).write({})
     RunFolder(tmp_path, _config(runtime={"device": "cpu", "threads": 3}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_precision_in_which_a_run_began_stays(tmp_path: Path, kind: str) -> None:
+    def asking(precision: str) -> Any:
+        config: Any = KINDS[kind]
+        return config.model_copy(update={"runtime": RuntimeConfig.parse({"precision": precision}, where="a test")})
+
+    RunFolder(tmp_path, asking("auto")).write({})
+    RunFolder(tmp_path, asking("bf16")).write({"precision": "fp32"})
+    for precision in ("auto", "fp32"):
+        RunFolder(tmp_path, asking(precision))
+    with pytest.raises(InputError, match=r"runtime\.precision was fp32 and is now bf16"):
+        RunFolder(tmp_path, asking("bf16"))
 
 
 @pytest.mark.parametrize("wanted", KINDS)
@@ -197,6 +212,21 @@ def test_a_refusal_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a rule"):
         begin()
     assert list(path.iterdir()) == []
+
+
+def test_a_refusal_leaves_a_seed_that_was_finished_before_it(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path, _config())
+
+    def begin() -> None:
+        with run.absent_if_refused():
+            run.write({})
+            (tmp_path / "seed-0" / "model").mkdir(parents=True)
+            (tmp_path / "seed-0" / "model" / "manifest.json").write_text("{}")
+            raise InputError("a rule", "something", "Do otherwise.")
+
+    with pytest.raises(InputError, match="a rule"):
+        begin()
+    assert {path.name for path in tmp_path.iterdir()} == {"run.toml", "seed-0"}
 
 
 def test_the_files_of_a_run_are_known_by_their_names(tmp_path: Path) -> None:

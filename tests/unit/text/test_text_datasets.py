@@ -3,6 +3,7 @@
 import hashlib
 import json
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,22 @@ NAMED: dict[str, list[Any]] = {
     "tags": [["O", "B-PER"], ["B-PER"], []],
     "more": [{"kind": "one", "note": "n"}, None, {"kind": None, "note": None}],
 }
+
+
+def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    columns = [pa.array(["a"]), pa.array(["b"]), pa.array([0])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["text", "text", "label"]), tmp_path / "a.parquet")
+    for column in (None, "text"):
+        with pytest.raises(InputError, match=r"name of its own.*a\.parquet, with text more than once"):
+            list(table_rows(tmp_path / "a.parquet", column=column))
+
+
+def test_decimals_that_are_whole_numbers_are_read_as_such(tmp_path: Path) -> None:
+    values = [Decimal("1.00"), Decimal("2.50"), None]
+    pq.write_table(pa.table({"label": pa.array(values, pa.decimal128(5, 2))}), tmp_path / "a.parquet")
+    found = [row["label"] for row in _values(tmp_path / "a.parquet")]
+    assert found == [1, Decimal("2.50"), None]
+    assert isinstance(found[0], int)
 
 
 def _dataset() -> datasets.Dataset:

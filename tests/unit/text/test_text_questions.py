@@ -131,6 +131,17 @@ def test_json_of_another_form_is_refused_with_the_place(tmp_path: Path, text: st
         ({}, []),
         ({"answers": [{"text": "  ", "answer_start": -1}]}, []),
         ({"answers": ""}, []),
+        ({"answers": {}}, []),
+        ({"answers": '{"text": ["Ada", "ink"], "answer_start": [0, 9]}'}, [("Ada", 0), ("ink", 9)]),
+        ({"answers": "{'text': ['Ada'], 'answer_start': [0]}"}, [("Ada", 0)]),
+        ({"answers": "[{'text': 'Ada', 'answer_start': 0}]"}, [("Ada", 0)]),
+        ({"answers": '["Ada", "ink"]', "answer_start": "[0, 9]"}, [("Ada", 0), ("ink", 9)]),
+        ({"answers": "['Ada' 'ink']", "answer_start": "[0 9]"}, [("Ada", 0), ("ink", 9)]),
+        ({"answers": '["Ada"]', "answer_start": "7"}, [("Ada", 7)]),
+        ({"answers": " [] ", "answer_start": "[]"}, []),
+        ({"answers": '{"text": [], "answer_start": []}'}, []),
+        ({"answers": "[1]", "answer_start": 3}, [("[1]", 3)]),
+        ({"answers": "[sic]"}, [("[sic]", None)]),
     ],
 )
 def test_every_way_of_writing_answers_is_understood(values: dict[str, Any], expected: list[tuple[str, int]]) -> None:
@@ -150,6 +161,13 @@ def test_every_way_of_writing_answers_is_understood(values: dict[str, Any], expe
         {"answers": "Ada", "answer_start": "1.5"},
         {"answers": "Ada", "answer_start": "1e2"},
         {"answers": "\ud83d", "answer_start": 0},
+        {"answers": {"texts": ["Ada"], "starts": [0]}},
+        {"answers": [{"answer": "Ada"}]},
+        {"answers": '[{"answer": "Ada"}]'},
+        {"answers": "{'text': array(['Ada'], dtype=object), 'answer_start': array([0])}"},
+        {"answers": "{'Ada'}"},
+        {"answers": '["Ada"]', "answer_start": "[0, 9]"},
+        {"answers": '["Ada"]', "answer_start": "[0, -]"},
     ],
 )
 def test_answers_that_are_none_are_refused_with_their_row(values: dict[str, Any]) -> None:

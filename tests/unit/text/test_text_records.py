@@ -97,7 +97,7 @@ def test_quoted_fields_hold_delimiters_quotes_and_line_breaks(tmp_path: Path) ->
     documents = list(read_documents([path], TextConfig()))
     assert [document.text for document in documents] == ['a, "b"\nc', "d"]
     assert [document.source for document in documents] == [f"{path}, line 2", f"{path}, line 5"]
-    assert _texts(_file(tmp_path, 'text\tlabel\n"a\tb\nc"\t1\nd\t2\n', "a.tsv")) == ["a\tb\nc", "d"]
+    assert _texts(_file(tmp_path, 'text\tlabel\n"a\tb\nc"\t1\n"d\ne"\t2\n', "a.tsv")) == ["a\tb\nc", "d\ne"]
 
 
 def test_lone_quotes_in_a_tsv_file_are_plain_characters(tmp_path: Path) -> None:

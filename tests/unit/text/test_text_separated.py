@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.decoding import NotUtf8
 from bertsmith.text.records import text_rows
 from bertsmith.text.separated import Separation, separation, separator_note
 from bertsmith.text.tables import about_rows, table_rows
@@ -84,6 +85,48 @@ def test_a_tsv_file_is_separated_by_tabs_whatever_its_header(tmp_path: Path) -> 
     path = _file(tmp_path, "a;b\nx;y\n", "a.tsv")
     assert separation(path).delimiter == "\t"
     assert [row.values for row in table_rows(path)] == [{"a;b": "x;y"}]
+
+
+_ROWS = "".join(f"text {number}\t{number % 2}\n" for number in range(120))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        ("", '"He said ""hi"""\t1\n', ['He said "hi"']),
+        ("", '"one\ntwo"\t1\nodd\n', ["one\ntwo", None]),
+        ('"Yes"\t1\n', '"Great" movie\t1\n', ['"Great" movie']),
+        ('"Yes"\t1\n', '"A\t1\nfoo"\t0\n', ['"A', 'foo"']),
+        ('"Yes"\t1\n', '"A\t1\nfoo" b\t0\n', ['"A', 'foo" b']),
+        ('"A\t1\n', 'foo"\tb\n', ['foo"']),
+    ],
+)
+def test_all_rows_of_a_tsv_file_tell_whether_its_quotes_hold_fields_together(
+    tmp_path: Path, first: str, last: str, expected: list[str | None]
+) -> None:
+    rows = list(table_rows(_file(tmp_path, f"text\tlabel\n{first}{_ROWS}{last}", "a.tsv")))
+    assert [row.values.get("text") for row in rows[-len(expected) :]] == expected
+    assert len(rows) == bool(first) + 120 + len(expected)
+
+
+def test_a_tsv_file_of_one_column_has_texts_over_several_lines(tmp_path: Path) -> None:
+    assert [row.values for row in table_rows(_file(tmp_path, 'text\n"a\nb"\n', "a.tsv"))] == [{"text": "a\nb"}]
+
+
+def test_bytes_that_are_no_text_are_told_as_such_whatever_the_quotes(tmp_path: Path) -> None:
+    path = _file(tmp_path, f'text\tlabel\n"Yes" so\t1\n{_ROWS}caf\xe9\t1\n', "a.tsv", "latin-1")
+    with pytest.raises(NotUtf8, match="line 123, with the byte 0xE9"):
+        list(table_rows(path))
+
+
+@pytest.mark.parametrize("before", ["", "sep=,\n"])
+def test_spaces_behind_the_separator_are_no_part_of_a_field_where_the_header_has_them(
+    tmp_path: Path, before: str
+) -> None:
+    path = _file(tmp_path, f'{before}id, text, label\n1, "hello, you", pos\n')
+    assert [row.values for row in table_rows(path)] == [{"id": "1", "text": "hello, you", "label": "pos"}]
+    path = _file(tmp_path, f"{before}id, text,label\n1, b,c\n")
+    assert [row.values for row in table_rows(path)] == [{"id": "1", " text": " b", "label": "c"}]
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,13 @@ def test_a_json_line_that_is_no_object_has_a_fault(tmp_path: Path, line: str) ->
     assert last.values == {"text": "c"}
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le"])
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("\ufefftext,label\n\ufeffa,b\n".encode(encoding))
+    assert [row.values for row in table_rows(path, encoding)] == [{"text": "\ufeffa", "label": "b"}]
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 1, with text more than once"):
         _rows(_file(tmp_path, "a.csv", "text,text\na,b\n"))

@@ -52,6 +52,7 @@ EXPECTED = [[("Ann", "B-PER"), ("sings", "O")], [("In", "O"), ("Oslo", "B-LOC"),
         "#begin document (x); part 0\n" + PLAIN + "#end document\n",
         "\ufeff" + PLAIN,
         "word\ttag\n" + PLAIN,
+        "tokens\tner_tags\n" + PLAIN,
     ],
 )
 def test_blank_lines_and_document_marks_part_sentences(tmp_path: Path, content: str) -> None:

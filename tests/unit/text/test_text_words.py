@@ -1,5 +1,7 @@
 """Words of a running text."""
 
+import time
+
 import pytest
 
 from bertsmith.text.words import word_spans
@@ -41,6 +43,13 @@ def _words(text: str) -> list[str]:
 )
 def test_words_by_the_stated_rule(text: str, words: list[str]) -> None:
     assert _words(text) == words
+
+
+def test_marks_are_repeated_with_what_modifies_them_and_long_runs_are_read_at_once() -> None:
+    assert _words("?\u0301?\u0301!! 哈哈") == ["?\u0301?\u0301", "!!", "哈哈"]
+    started_at = time.perf_counter()
+    assert _words("-" * 40_000) == ["-" * 40_000]
+    assert time.perf_counter() - started_at < 5  # A minute where each mark is compared with all before it.
 
 
 def test_arabic_words_keep_their_clitics_marks_and_tatweel() -> None:

@@ -15,7 +15,7 @@ from bertsmith.tokenization import Tokenizer
 
 
 def test_what_is_saved_is_loaded_alike(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "one", max_length=77)
+    tokenizer.seeing(77).save(tmp_path / "one")
     loaded = Tokenizer.from_folder(tmp_path / "one")
     assert loaded.fingerprint == tokenizer.fingerprint
     assert loaded.config == tokenizer.config

@@ -21,7 +21,7 @@ words = [f"{a}{b}{c}" for a in "abcdéöß한م" for b in "xyzñø국ن" for c i
 texts = [" ".join(words[start::step]) for start in range(7) for step in range(1, 9)]
 for algorithm, size in (("wordpiece", 300), ("bpe", 400), ("unigram", 60)):
     config = TokenizerConfig(algorithm=algorithm, vocab_size=size)
-    train_tokenizer(lambda: texts, config).save(f"{sys.argv[1]}/{algorithm}", max_length=64)
+    train_tokenizer(lambda: texts, config).seeing(64).save(f"{sys.argv[1]}/{algorithm}")
 """
 
 

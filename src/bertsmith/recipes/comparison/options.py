@@ -10,7 +10,7 @@ from bertsmith.inference.prompting import LABEL, TEXT
 from bertsmith.recipes.settings import RuntimeConfig
 from bertsmith.text.documents import TextConfig
 from bertsmith.tokenization.config import TokenizerConfig
-from bertsmith.training.config import LengthConfig
+from bertsmith.training.config import LengthConfig, Positive
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -25,7 +25,7 @@ class CompareTask(Config):
     """How the GPT is prompted: the label whose words fit best behind the text is its answer."""
     most_train_texts: Count = 2000
     most_test_texts: Count = 1000
-    epochs: Annotated[float, Field(gt=0.0)] | None = None
+    epochs: Positive | None = None
     """Passes over the training texts in fine-tuning; where not given, as many as the comparison's minutes allow, or as
     `finetune` makes by itself."""
 
@@ -46,7 +46,7 @@ class CompareConfig(Config):
     max_length: Annotated[int, Field(ge=8)] = 128
     """Most tokens of a sequence, and the positions of BERT and GPT."""
     batch_tokens: Count = 4096
-    learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
+    learning_rate: Positive = 1e-3
     length: LengthConfig = LengthConfig()
     """Of each model's training: steps or passes over the text. Minutes are for the whole comparison."""
     tokenizer_folder: str | None = None

@@ -44,8 +44,7 @@ class ExportSource:
     @property
     def longest(self) -> int:
         """Tokens of the longest sequence that predictors make."""
-        positions = self.config.encoder.num_positions
-        return min(positions, self.tokenizer.model_max_length or positions)
+        return self.tokenizer.longest_sequence(self.config.encoder.num_positions)
 
     def graph(self, path: Path, precision: str) -> OnnxEngine:
         """A graph of the model, out of a file."""

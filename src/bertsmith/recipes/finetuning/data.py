@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.examples.classification import grouped_split, stratified_split
@@ -35,6 +35,15 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 _SPLIT_SEED = 15
 """The rows that are held out are the same whatever the run's seed, so that scores of several seeds compare."""
 _OPTIONS = OptionNames(skip_blank="--set data.blank_rows=skip")
+
+
+@runtime_checkable
+class ReadForLabels(Protocol):
+    """What a task is besides, if the labels of a model tell in which of several ways a file is meant."""
+
+    def read_for(self, path: Path, data: TableConfig, labels: Sequence[str], *, options: OptionNames) -> TaskRows:
+        """Read a file as `Task.read` does, for a model with these labels."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -102,16 +111,31 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     if config.data.strict:
         for part in files:
             refuse_contradictions(part.path, part.items, _OPTIONS)
-        refuse_overlap(validation.path, train.items, validation.items, _OPTIONS)
+        of_one_file = config.validation is None
+        refuse_overlap(validation.path, train.items, validation.items, _OPTIONS, of_one_file=of_one_file)
     found = task.facts(train, labels)
     notes += [*_notes(files, train, validation, (found, task.facts(validation, labels))), *task.notes(train, labels)]
     facts |= {"train_rows": len(train.items), "validation_rows": len(validation.items)}
     return TaskData(labels, train, validation, tuple(map(on_one_line, notes)), facts | found)
 
 
-def read_rows(task: Task, path: Path, data: TableConfig, *, like: TaskRows | None, options: OptionNames) -> TaskRows:
-    """The rows of a file as `Task.read` gives them, told also what separates them where that is no comma."""
-    rows = task.read(path, data, like=like, options=options)
+def read_rows(
+    task: Task,
+    path: Path,
+    data: TableConfig,
+    *,
+    like: TaskRows | None,
+    options: OptionNames,
+    labels: Sequence[str] = (),
+) -> TaskRows:
+    """The rows of a file as `Task.read` gives them, told also what separates them where that is no comma.
+
+    `labels` are those of a model that the rows are for, where there is one.
+    """
+    if labels and isinstance(task, ReadForLabels):
+        rows = task.read_for(path, data, labels, options=options)
+    else:
+        rows = task.read(path, data, like=like, options=options)
     return replace(rows, columns=f"{rows.columns}{separator_note(path, data.encoding)}")
 
 

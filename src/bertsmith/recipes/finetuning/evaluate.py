@@ -47,7 +47,7 @@ def evaluate_task(
     """
     model, tokenizer, device = opened
     heads, positions = model.config.heads, model.config.encoder.num_positions
-    length = max_length or min(positions, tokenizer.model_max_length or positions)
+    length = max_length or tokenizer.longest_sequence(positions)
     if not 8 <= length <= positions:
         raise InputError(
             f"--max-length must lie between 8 and the positions of the model, {positions}",
@@ -55,9 +55,9 @@ def evaluate_task(
             "Leave it out to use what the model was trained with.",
         )
     task = TASKS[heads.task or "classify"]
-    rows = replace(
-        read_rows(task, task_file(str(source), "evaluate"), table, like=None, options=OptionNames()), held_out=True
-    )
+    path = task_file(str(source), "evaluate")
+    read = read_rows(task, path, table, like=None, options=OptionNames(), labels=heads.labels)
+    rows = replace(read, held_out=True)
     if heads.pairs is not None:
         refuse_unlike(heads.pairs, has_pairs(rows), f"{rows.path}, with {rows.columns}", OptionNames())
     task.check(rows, heads.labels)

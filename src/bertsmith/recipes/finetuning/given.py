@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bertsmith.folders.tensors import weight_sums
 from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.data import Examples, Loaded, TaskData, examples_of, loaded, task_data
@@ -10,6 +11,7 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig, default_epochs
 from bertsmith.recipes.finetuning.start_model import Source, known_order, open_source, task_model_config
 from bertsmith.recipes.finetuning.task import Better, Task
 from bertsmith.recipes.finetuning.tasks import TASKS
+from bertsmith.tokenization.tokenizer import Tokenizer
 
 _LABELLED_ROWS = ("classify", "multilabel")
 
@@ -20,6 +22,8 @@ class Given:
 
     task: Task
     source: Source
+    tokenizer: Tokenizer
+    """The source's, for sequences as the model is trained on: they are what it sees later too, here and elsewhere."""
     data: TaskData
     metrics: dict[str, Better]
     """The scores, the one first that tells the best validation."""
@@ -41,12 +45,15 @@ class Given:
         source = open_source(config.model)
         max_length = _max_length(config, source)
         data = task_data(task, config)
-        data = replace(data, labels=known_order(source, data.labels))
+        sums = {"weights_sha256": weight_sums(source.folder), "tokenizer_sha256": source.tokenizer.fingerprint}
+        data = replace(data, labels=known_order(source, data.labels), facts=data.facts | sums)
         metrics = _metrics(config, task, data)
         task_heads = {"task": task.name} | task.heads(data.train, data.labels, config)
         heads = task_model_config(source, task_heads, dropout=config.dropout).heads
         examples = examples_of(task, data, source.tokenizer, config, heads=heads, max_length=max_length)
-        return cls(task, source, data, metrics, max_length, task_heads, heads, examples)
+        side = "head" if config.long_texts == "windows" else config.long_texts
+        tokenizer = source.tokenizer.seeing(max_length, side)
+        return cls(task, source, tokenizer, data, metrics, max_length, task_heads, heads, examples)
 
     def scores(self, evaluation: dict[str, Any]) -> dict[str, float]:
         """The scores of an evaluation, as far as it has them."""

@@ -114,6 +114,19 @@ class FinetuneConfig(Config):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _columns_fit_the_task(self) -> "FinetuneConfig":
+        data = self.data
+        for name, column, reason in (
+            ("pair", data.pair if self.task == "tag" else None, "goes with tasks that read two texts"),
+            ("negative", data.negative if self.task != "embed" else None, "belongs to task embed alone"),
+        ):
+            if column is not None:
+                raise InputError(
+                    f"The setting data.{name} {reason}", f"data.{name}={column}, and task {self.task}", "Leave it out."
+                )
+        return self
+
     @property
     def written(self) -> dict[str, Any]:
         """Plain values from which the same run can be begun again; what the model and the task decide is left out."""

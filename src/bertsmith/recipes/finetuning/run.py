@@ -1,7 +1,8 @@
 """Fine-tuning in one call: rows, an encoder, the loop, a model folder that does a job, its scores."""
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from bertsmith.foundation.files import new_folder, write_file, write_json
 from bertsmith.foundation.folder_lock import locked_folder
 from bertsmith.objectives.report import Objective
 from bertsmith.recipes.finetuning.begin import first_state, loop_config_of, new_state
-from bertsmith.recipes.finetuning.data import Loaded, TaskData
+from bertsmith.recipes.finetuning.data import Loaded
 from bertsmith.recipes.finetuning.given import Given
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.several import run_seeds
@@ -25,7 +26,7 @@ from bertsmith.recipes.finetuning.validation import Validation, badness, closing
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_folder import RunFolder, holds_run, remove_earlier
 from bertsmith.recipes.run_record import versions
-from bertsmith.recipes.step_budget import refuse_too_short, step_budget
+from bertsmith.recipes.step_budget import TooShort, refuse_too_short, step_budget
 from bertsmith.reports.finetune_report import finetune_report
 from bertsmith.reports.task_card import task_card
 from bertsmith.training.config import LoopConfig
@@ -37,6 +38,13 @@ from bertsmith.training.step import TrainState
 from bertsmith.training.stopping import stop_requests
 
 Notify = Callable[[str], None]
+_SUMS = {
+    "train_sha256": "a train file",
+    "validation_sha256": "a validation file",
+    "weights_sha256": "a model",
+    "tokenizer_sha256": "a tokenizer",
+}
+"""Entries of the record that tell what a run is made from."""
 
 
 def finetune_run(
@@ -81,23 +89,36 @@ def _locked_run(
         if run.is_finished:
             return run.finished()
     given = Given.of(config)
-    refuse_too_short(config.with_seed(config.training.seed).length, started_at=started_at)
+    # What was read is read for all seeds, so each bears its share of the time.
+    share = (time.monotonic() - started_at) / config.seeds
+    with _told_of_all_seeds(config):
+        refuse_too_short(config.with_seed(config.training.seed).length, started_at=time.monotonic() - share)
     if begins_anew:  # Only now: a slip of the pen must not cost the earlier run.
         choose_device(config.runtime.device, config.runtime.precision)
         remove_earlier(folder, config, (config.model, given.source.folder, config.train, config.validation))
     if config.seeds == 1:
         return _one_run(config, folder, given, started_at, observers, notify)
     run = RunFolder(folder, config)
-    _refuse_changed_data(run, given.data)
-    share = (time.monotonic() - started_at) / config.seeds
+    _refuse_changed_sources(run, given.data.facts)
 
     def run_one(one: FinetuneConfig, place: Path) -> Run:
-        # What was read is read for all of them, so each bears its share of the time.
         with locked_folder(place):
             return _one_run(one, place, given, time.monotonic() - share, observers, notify)
 
-    with run.absent_if_refused():
+    with run.absent_if_refused(), _told_of_all_seeds(config):
         return run_seeds(config, run, given.data.facts, run_one, notify)
+
+
+@contextlib.contextmanager
+def _told_of_all_seeds(config: FinetuneConfig) -> Iterator[None]:
+    """Where one seed's share of the time is refused, the time that was given for all of them is told."""
+    try:
+        yield
+    except TooShort as error:
+        if config.seeds == 1:
+            raise
+        received = f"{config.length.minutes:g} minutes for {config.seeds} seeds, which is for each {error.received}"
+        raise TooShort(error.rule, received, error.do) from None
 
 
 def _one_run(
@@ -112,7 +133,7 @@ def _one_run(
     run = RunFolder(folder, config)
     if run.is_finished:
         return run.finished()
-    _refuse_changed_data(run, given.data)
+    _refuse_changed_sources(run, given.data.facts)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     device = choose_device(config.runtime.device, run.record().get("precision", config.runtime.precision))
@@ -150,7 +171,7 @@ def _train(
             batches_per_epoch=batches.train.batches_per_epoch,
             config=loop_config,
             device=device,
-            tokenizer=given.source.tokenizer,
+            tokenizer=given.tokenizer,
             checkpoints=checkpoints,
             validate=validate,
             sample=None,
@@ -225,14 +246,14 @@ class _Begin:
         return Validation(state.model, self.batches, self.given, self.device)
 
 
-def _refuse_changed_data(run: RunFolder, data: TaskData) -> None:
+def _refuse_changed_sources(run: RunFolder, facts: dict[str, Any]) -> None:
     record = run.record()
-    for name in ("train_sha256", "validation_sha256"):
-        if name in record and record[name] != data.facts.get(name):
+    for name, source in _SUMS.items():
+        if name in record and record[name] != facts.get(name):
             raise InputError(
-                "A run goes on only with the rows that it began with",
-                f"a {name.removesuffix('_sha256')} file that has changed since",
-                "Put the earlier file back, choose another folder, or begin anew with --restart.",
+                "A run goes on only with the rows and the model that it began with",
+                f"{source} that has changed since",
+                "Put the earlier one back, choose another folder, or begin anew with --restart.",
             )
 
 
@@ -250,10 +271,6 @@ def _finish(
     write_file(run.report, finetune_report(run.path.name, config.written, record, evaluation, read_log(run.log)))
     run.write(record)
     with new_folder(run.model, seal={"kind": "model"}) as temporary:
-        tokenizer = given.source.tokenizer
-        write_model(temporary, state.model, tokenizer)
-        # What the model was trained on is what it sees later too, here and elsewhere.
-        side = "head" if config.long_texts == "windows" else config.long_texts
-        tokenizer.save(temporary, max_length=given.max_length, long_texts=side)
+        write_model(temporary, state.model, given.tokenizer)
         write_file(temporary / CARD, task_card(state.model.config, record, evaluation))
     return run.finished(already=False)

@@ -26,7 +26,7 @@ def run_seeds(
     Args:
         config: the settings, with `seeds` above one.
         run: the folder of all of them.
-        facts: sizes and sums of the data, by which a changed file is known when all of them go on.
+        facts: sizes of the data, and sums by which a changed file or model is known when all of them go on.
         run_one: runs, or goes on with, one fine-tuning; a finished one is given back as it is.
         notify: is told in a line which seed is run.
 
@@ -36,10 +36,13 @@ def run_seeds(
     """
     seeds = range(config.training.seed, config.training.seed + config.seeds)
     runs: list[Run] = []
-    run.write(run.record() | facts)
+    if not run.record():  # A seed may refuse what this session is told, and it must not stand there then.
+        run.write(facts)
     for seed in seeds:
         notify(f"seed {seed} ({seed - seeds.start + 1} of {config.seeds})")
-        runs.append(run_one(config.with_seed(seed), run.path / f"seed-{seed}"))
+        place = run.path / f"seed-{seed}"
+        runs.append(run_one(config.with_seed(seed), place))
+        _remove_checkpoints(place / "checkpoints")
     kept = best_of(runs)
     by_seed = {str(seed): one.metrics for seed, one in zip(seeds, runs, strict=True)}
     mean, spread = _summary([one.metrics for one in runs])
@@ -60,6 +63,13 @@ def best_of(runs: Sequence[Run]) -> int:
     decided = runs[0].evaluation["decided_by"]
     ways: dict[str, Better] = {decided["metric"]: decided["better"]}
     return min(range(len(runs)), key=lambda number: badness(runs[number].metrics, ways))
+
+
+def _remove_checkpoints(folder: Path) -> None:
+    """Remove what a finished seed went on from; of an interruption nothing is left that looks like a checkpoint."""
+    for manifest in list(folder.rglob(MANIFEST)):
+        manifest.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _summary(metrics: Sequence[dict[str, float]]) -> tuple[dict[str, float], dict[str, float]]:

@@ -12,7 +12,6 @@ from bertsmith.model import PRESETS, Dropout, HeadsConfig, Model, ModelConfig, n
 from bertsmith.model.config import reads_pooler
 from bertsmith.objectives.regression import rescale
 from bertsmith.recipes.predict import model_folder_of
-from bertsmith.recipes.settings import read_settings
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _HEADS = ("classifier.", "token_classifier.", "spans.")
@@ -34,10 +33,8 @@ class Source:
 
     @property
     def max_length(self) -> int:
-        """Most tokens of a sequence where none is asked for: positions past those of its own run never learned."""
-        run = self.folder.parent / "run.toml"
-        trained = read_settings(run).get("max_length") if run.is_file() else None
-        return min(self.num_positions, 512, self.tokenizer.model_max_length or 512, trained or 512)
+        """Most tokens of a sequence where none is asked for: positions past those of its own training never learned."""
+        return min(self.tokenizer.longest_sequence(self.num_positions), 512)
 
 
 def open_source(name: str) -> Source:

@@ -25,7 +25,7 @@ from bertsmith.objectives.regression import Regression, rescale
 from bertsmith.objectives.report import Objective
 from bertsmith.objectives.tagging import Tagging
 from bertsmith.recipes.finetuning.start_model import open_source, start_model
-from bertsmith.recipes.own_loop.padded import Padded
+from bertsmith.recipes.own_loop.padded import Padded, whole
 from bertsmith.recipes.own_loop.task_batch import Labelled
 from bertsmith.recipes.predict import model_folder_of
 from bertsmith.tokenization.tokenizer import Tokenizer
@@ -197,6 +197,7 @@ class TaskModel(nn.Module):
         encoder, num_choices = self.model.config.encoder, None
         given: list[Any] = [token_ids, attention_mask, segment_ids]
         if self.job == "choose":
+            token_ids = whole("token_ids", token_ids)
             if token_ids.ndim != 3 or not token_ids.shape[1]:
                 raise InputError(
                     "token_ids must be [batch, choices, sequence] to choose",
@@ -204,7 +205,7 @@ class TaskModel(nn.Module):
                     "Stack the choices of each row.",
                 )
             num_choices = token_ids.shape[1]
-            given = [value.flatten(0, 1) if value is not None and value.ndim == 3 else value for value in given]
+            given = [value.flatten(0, 1) if isinstance(value, Tensor) and value.ndim == 3 else value for value in given]
         padded = Padded.checked(encoder, *given)
         padded.refuse_empty()
         return Labelled(self.job, self.model.config, padded, padded.packed(encoder), num_choices)

@@ -100,21 +100,21 @@ def file_input(task: str, path: Path, config: TableConfig = TableConfig(), *, gi
     return Input(columns, held_together(rows), can_wait=True, about_rows=about, pairs=pairs)
 
 
-def stream_input(task: str, stream: Stream, encoding: str = "utf-8", *, given: Given = Given()) -> Input:
+def stream_input(task: str, stream: Stream, config: TableConfig = TableConfig(), *, given: Given = Given()) -> Input:
     """Open a stream of lines to be predicted, such as standard input: one text each, one JSON object each where a task
     takes more than a text, and either where it takes a text or a pair.
 
     Args:
         task: the predictor's.
         stream: the lines.
-        encoding: of the lines.
+        config: the lines' encoding, and which names hold what in objects; else ``text`` and the like.
         given: what is the same for every line.
 
     Raises:
-        InputError: while it is read, as `stream_rows`.
+        InputError: for names where lines are texts; while it is read, as `stream_rows`.
     """
-    columns, lines_are, make = _of_stream(task, given)
-    lines = stream_rows(stream, encoding, lines_are=lines_are)
+    columns, lines_are, make = _of_stream(task, config, given)
+    lines = stream_rows(stream, config.encoding, lines_are=lines_are)
     parts = (part for rows in lines for part in held_together(_item_rows(rows, make)))
     return Input(columns, parts, can_wait=False, about_rows=None)
 
@@ -166,17 +166,24 @@ def _of_contexts(path: Path, config: TableConfig) -> TableConfig:
     return config
 
 
-def _of_stream(task: str, given: Given) -> tuple[str, LinesAre, Make]:
+def _of_stream(task: str, config: TableConfig, given: Given) -> tuple[str, LinesAre, Make]:
     """What the lines hold, to be said, how they are read, and what becomes of one."""
+    text = config.text or PLAIN_COLUMN
     if task == "answer" and given.question is None:
-        asked = Columns("question", "context", None)
+        asked = Columns(config.text or "question", config.pair or "context", None)
         return str(asked), "objects", lambda row: question_of(STREAM, row, asked).key
     if task == "choose" and not given.choices:
-        offered = ChoiceColumns("text", "start", ("choices",), None)
+        offered = ChoiceColumns(text, config.pair or "start", ("choices",), None)
         return str(offered), "objects", lambda row: choice_row(STREAM, row, offered).item
-    alone, pair = Columns(PLAIN_COLUMN, None, None), Columns(PLAIN_COLUMN, "pair", None)
+    alone, pair = Columns(text, None, None), Columns(text, config.pair or "pair", None)
     if task in _TASKS_OF_PAIRS:
         return f"{alone}, or objects with {pair}", "either", lambda row: _text_or_pair(row, alone, pair)
+    if named := config.text or config.pair:
+        raise InputError(
+            "A column is named for files, and for lines that hold JSON objects",
+            f"the column {named}, and for {task} lines are texts",
+            "Leave it out, or give a file with --input.",
+        )
     return str(alone), "texts", _made_of_text(STREAM, alone, OptionNames(), given)
 
 

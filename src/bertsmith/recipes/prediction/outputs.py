@@ -1,7 +1,6 @@
 """Results of rows as a file: JSON lines, a table, or a matrix of vectors. It is whole or it is not there."""
 
 import contextlib
-import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -17,9 +16,15 @@ from bertsmith.inference.embed import Embedding
 from bertsmith.inference.predictor import Prediction
 from bertsmith.recipes.prediction.rows import RowResult
 from bertsmith.recipes.run_folder import is_file_of_run
+from bertsmith.recipes.separated_rows import separated_row
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _VECTORS = ".npy"
+_UNWRITTEN = {
+    **dict.fromkeys((".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".npz"), "which names another layout"),
+    **dict.fromkeys((".gz", ".zst", ".bz2", ".xz", ".zip", ".7z", ".lz4"), "which names a compressed file"),
+}
+"""Endings under which results would not be what the name says, with what it says."""
 _TABLES: dict[str, tuple[str, ...]] = {
     "classify": ("text", "pair", "label", "score", "scores"),
     "multilabel": ("text", "pair", "labels", "scores"),
@@ -35,14 +40,9 @@ Write = Callable[[RowResult], None]
 
 
 def refuse_unwritable(path: Path, task: str, *, source: Path | None = None) -> None:
-    """Raise an `InputError` where results could not be written to a place, which is left as it is, or would take the
-    place of what must stay: of their source, or of a part of a model, a corpus or a run."""
-    if path.suffix.lower() == _VECTORS and task != "embed":
-        raise InputError(
-            f"--output must be .csv, .tsv or JSON lines for {task}",
-            f"{path}, a file of vectors",
-            "Name it .jsonl, for example.",
-        )
+    """Raise an `InputError` where results could not be written to a place, which is left as it is, would not be what
+    its name says, or would take the place of what must stay: of their source, or of a part of a model, a corpus or a
+    run."""
     with _writing(path):
         if not path.parent.is_dir():
             raise InputError(
@@ -55,6 +55,7 @@ def refuse_unwritable(path: Path, task: str, *, source: Path | None = None) -> N
             )
         for way in (Path(os.path.abspath(path)), place):
             _refuse_part_of_folder(way)
+        _refuse_ending(path, task)
         temporary = _temporary(place)
         try:
             temporary.touch()
@@ -123,6 +124,18 @@ def _refuse_part_of_folder(path: Path) -> None:
         )
 
 
+def _refuse_ending(path: Path, task: str) -> None:
+    """Raise an `InputError` for a name that tells of something else than results are written as."""
+    suffix, is_embedder = path.suffix.lower(), task == "embed"
+    named = _UNWRITTEN if is_embedder else _UNWRITTEN | {_VECTORS: "a file of vectors"}
+    if suffix in named:
+        raise InputError(
+            f"--output must be .csv, .tsv{f', {_VECTORS}' if is_embedder else ''} or JSON lines for {task}",
+            f"{path}, {named[suffix]}",
+            "Name it .jsonl, for example.",
+        )
+
+
 def _temporary(path: Path) -> Path:
     return path.with_name(f".partial-{os.getpid()}-{path.name}")
 
@@ -162,13 +175,13 @@ def _json_writer(file: IO[str]) -> Write:
 
 
 def _table_writer(file: IO[str], delimiter: str, columns: tuple[str, ...]) -> Write:
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(["row", *columns, "error"])
+    file.write(separated_row(["row", *columns, "error"], delimiter))
 
     def write(result: RowResult) -> None:
         values = {} if result.prediction is None else _with_lists(result.prediction.values)
         cells = [_cell(values.get(name)) for name in columns]
-        writer.writerow([result.number, *cells, "" if result.fault is None else str(result.fault)])
+        fault = "" if result.fault is None else str(result.fault)
+        file.write(separated_row([result.number, *cells, fault], delimiter))
 
     return write
 
@@ -181,14 +194,12 @@ def _with_lists(values: dict[str, Any]) -> dict[str, Any]:
     return values | {"words": [word["word"] for word in words], "labels": [word["label"] for word in words]}
 
 
-def _cell(value: Any) -> str | int:
+def _cell(value: Any) -> str | int | float:
     match value:
         case None:
             return ""
-        case str() | int():
+        case str() | int() | float():
             return value
-        case float():
-            return f"{value:.6f}"
         case _:
             return json.dumps(value, ensure_ascii=False)
 

@@ -40,6 +40,17 @@ def corpus_of_run(config: PretrainConfig, run: RunFolder, notify: Callable[[str]
     return prepare_files(files, tokenizer, run.corpus, text=config.text, config=config.corpus), tokenizer
 
 
+def tokenizer_of_model(config: PretrainConfig, tokenizer: Tokenizer) -> Tokenizer:
+    """The run's tokenizer, which says how long the sequences are that its model was trained on.
+
+    They are the run's own; where it goes on with a model that had longer ones, that model's.
+    """
+    length, start = config.max_length, config.model.start
+    if is_model_folder(start):
+        length = max(length, Tokenizer.from_folder(start).longest_sequence(known_encoder(config.model).num_positions))
+    return tokenizer.seeing(length)
+
+
 def _tokenizer_that_goes_on(
     config: PretrainConfig, files: Sequence[Path], run: RunFolder, notify: Callable[[str], None]
 ) -> Tokenizer:

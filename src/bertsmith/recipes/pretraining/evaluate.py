@@ -46,7 +46,7 @@ def evaluate_language_model(
         folder: the model's folder.
         source: a text file or folder, or a prepared corpus, whose validation part is then used.
         opened: the model, its tokenizer and where it runs.
-        max_length: tokens of a sequence; the model's positions, 512 at most, where not given.
+        max_length: tokens of a sequence; as in the model's training, 512 at most, where not given.
         text: how text files are read.
 
     Returns:
@@ -62,7 +62,7 @@ def evaluate_language_model(
         )
     objective, targets = _objective(model.config.encoder)
     sequence_format = SequenceFormat.of(tokenizer)
-    length = _length(model.config.encoder, max_length)
+    length = _length(model.config.encoder, tokenizer, max_length)
     with _split(source, tokenizer, text) as split:
         examples = document_sentences(split, length - sequence_format.num_special(pairs=False))
         loader = PretrainingLoader(
@@ -79,13 +79,13 @@ def evaluate_language_model(
     return Report(folder, Path(source), metrics)
 
 
-def _length(encoder: EncoderConfig, asked: int | None) -> int:
-    length = min(encoder.num_positions, 512) if asked is None else asked
+def _length(encoder: EncoderConfig, tokenizer: Tokenizer, asked: int | None) -> int:
+    length = min(tokenizer.longest_sequence(encoder.num_positions), 512) if asked is None else asked
     if not 8 <= length <= encoder.num_positions:
         raise InputError(
             f"--max-length must lie between 8 and the positions of the model, {encoder.num_positions}",
             length,
-            "Leave it out to use what the model takes.",
+            "Leave it out to use what the model was trained with.",
         )
     return length
 

@@ -28,7 +28,7 @@ from bertsmith.recipes.pretraining.begin import (
 )
 from bertsmith.recipes.pretraining.checks import refuse_early
 from bertsmith.recipes.pretraining.choosing import chosen_settings, is_to_be_chosen, with_settings
-from bertsmith.recipes.pretraining.corpus import corpus_of_run
+from bertsmith.recipes.pretraining.corpus import corpus_of_run, tokenizer_of_model
 from bertsmith.recipes.pretraining.data import OBJECTIVES, PretrainingData
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.sampling import Sampler, WritingSampler
@@ -129,6 +129,7 @@ def _train(
     corpus, tokenizer = corpus_of_run(config, run, notify)
     for note in (*(f"note: {warning}" for warning in corpus.warnings), *notes_on_kernels(device)):
         notify(note)
+    tokenizer = tokenizer_of_model(config, tokenizer)
     run.write(run.record() | versions() | _facts(corpus, tokenizer))
     with stop_requests() as stop:
         pieces = _assemble(config, run, corpus, tokenizer, device, started_at, notify)

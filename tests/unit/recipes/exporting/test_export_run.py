@@ -83,7 +83,7 @@ def test_an_encoder_alone_is_exported_to_embed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("long_texts", ["head", "tail"])
 def test_a_long_text_is_cut_as_the_model_cuts_it(tmp_path: Path, long_texts: Any) -> None:
     source = made_source("classify", tmp_path / "model")
-    made_tokenizer().save(source, max_length=12, long_texts=long_texts)
+    made_tokenizer().seeing(12, long_texts).save(source)
     export_run(source, tmp_path / "out")
     texts = ["the old river " * 20 + "rain", "rain " + "a boat " * 20]
     ours, theirs = (load_predictor("classify", one, device="cpu") for one in (tmp_path / "out", source))

@@ -1,10 +1,13 @@
 """A fine-tuned model on rows of its task: what is said of them, and which errors are told."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bertsmith.examples.table_config import TableConfig
 from bertsmith.folders.model_folder import write_model
+from bertsmith.foundation.errors import InputError
 from bertsmith.model import HeadsConfig
 from bertsmith.recipes.evaluate import evaluate_run
 from bertsmith.recipes.finetuning.data import examples_of, task_data
@@ -38,6 +41,46 @@ def test_every_error_is_told_and_the_worst_of_them_with_the_scores(model: Path, 
     sure = [error["score"] for error in report.errors]
     assert sure == sorted(sure, reverse=True)
     assert len((tmp_path / "out" / "errors.tsv").read_text().splitlines()) == wrong + 1
+
+
+@pytest.fixture
+def multilabel(tmp_path: Path) -> Path:
+    """A model of any number of labels that was never trained."""
+    (tmp_path / "multilabel").mkdir()
+    head = made_head("multilabel", labels=("Food, Drink", "Rest", "Travel"))
+    write_model(tmp_path / "multilabel", head, made_tokenizer())
+    return tmp_path / "multilabel"
+
+
+def test_labels_of_rows_are_read_as_the_model_knows_them(multilabel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "test.tsv"
+    path.write_text("text\tlabels\none\tFood, Drink\ntwo\tTravel\n")
+    report = evaluate_run(multilabel, path, device="cpu", precision="fp32")
+    assert {name: one["rows"] for name, one in report.metrics["per_class"].items()} == {
+        "Food, Drink": 1,
+        "Rest": 0,
+        "Travel": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "label", "told"),
+    [
+        ({"labels": [0, 0, 1, 0]}, None, r"a place for each label.*: 3\. Received: 4 in labels, in .*a\.jsonl"),
+        (
+            {"Travel": 1, "Rest": 0},
+            "Travel,Rest",
+            r"of all labels.*: \"Food, Drink\", Rest, Travel\. Received: Travel, Rest",
+        ),
+        ({"Travel": 1}, "Travel", r"of all labels.*Received: Travel, in"),
+    ],
+)
+def test_zeros_and_ones_of_other_labels_than_the_models_are_refused(
+    multilabel: Path, tmp_path: Path, row: dict[str, Any], label: str | None, told: str
+) -> None:
+    path = write_rows(tmp_path / "a.jsonl", [{"text": text} | row for text in ("one", "two")])
+    with pytest.raises(InputError, match=told):
+        evaluate_run(multilabel, path, device="cpu", precision="fp32", table=TableConfig(label=label))
 
 
 def test_words_that_are_too_long_are_said_of_rows_that_are_evaluated(model: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from finetune_parts import COUNTS, QUICK, config_of, fill_work
+from safetensors.torch import load_file, save_file
 
 import bertsmith
 from bertsmith.examples.table_config import TableConfig
@@ -24,7 +25,9 @@ from bertsmith.model.packed import PackedTokens
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.start_model import open_source, start_model
+from bertsmith.recipes.inspect_folder import info
 from bertsmith.recipes.results import Run
+from bertsmith.recipes.run_folder import RunFolder
 from bertsmith.training import weight_average
 from bertsmith.training.events import EndedEarly, Event, Observer, Progress, Validated
 from bertsmith.training.log import read_log
@@ -172,6 +175,32 @@ def test_a_run_whose_rows_changed_is_refused(work: Path) -> None:
     assert finetune_run(config, work / "changing", restart=True).steps == 6
 
 
+@pytest.mark.parametrize("changed", ["model", "tokenizer"])
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_a_run_whose_model_changed_is_refused(work: Path, tmp_path: Path, changed: str, seeds: int) -> None:
+    source = made_encoder(tmp_path / "encoder")
+    config = config_of(work, model=str(source), seeds=seeds)
+    with pytest.raises(Stopped):
+        finetune_run(config, tmp_path / "out", observers=[_StopsAt(2)])
+    if changed == "model":
+        tensors = load_file(source / "model.safetensors")
+        save_file({name: value + 1 for name, value in tensors.items()}, source / "model.safetensors")
+    else:
+        path = source / "tokenizer.json"
+        path.write_text(path.read_text(encoding="utf-8").replace('"river"', '"rivers"'), encoding="utf-8")
+    with pytest.raises(InputError, match=f"a {changed} that has changed since"):
+        finetune_run(config, tmp_path / "out")
+
+
+def test_a_run_that_says_nothing_of_its_model_goes_on(work: Path) -> None:
+    out = work / "without-sums"
+    with pytest.raises(Stopped):
+        finetune_run(config_of(work), out, observers=[_StopsAt(2)])
+    run = RunFolder(out, config_of(work))
+    run.write({name: value for name, value in run.record().items() if "sha256" not in name})
+    assert finetune_run(config_of(work), out).steps == 6
+
+
 def test_equal_seeds_give_equal_weights_and_others_do_not(work: Path) -> None:
     folders: list[Path] = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
@@ -299,12 +328,13 @@ def test_long_rows_are_counted_and_the_kept_part_is_saved(work: Path) -> None:
     assert (settings["model_max_length"], settings["truncation_side"]) == (16, "left")
 
 
-def test_positions_past_those_of_the_sources_own_run_are_not_used(work: Path, tmp_path: Path) -> None:
-    made_encoder(tmp_path / "run" / "model")
-    (tmp_path / "run" / "run.toml").write_text("max_length = 20\n")
-    run = finetune_run(config_of(work, model=str(tmp_path / "run"), length={"steps": 1}), tmp_path / "out")
-    settings = json.loads((run.model_folder / "tokenizer_config.json").read_text())
-    assert settings["model_max_length"] == 20
+def test_positions_that_the_source_never_learned_are_not_used(work: Path, tmp_path: Path) -> None:
+    made_tokenizer().seeing(20).save(made_encoder(tmp_path / "model"))
+    run = finetune_run(config_of(work, model=str(tmp_path / "model"), length={"steps": 1}), tmp_path / "out")
+    (checkpoint,) = (run.folder / "checkpoints").iterdir()
+    for folder in (run.model_folder, checkpoint):
+        settings = json.loads((folder / "tokenizer_config.json").read_text())
+        assert settings["model_max_length"] == 20
 
 
 def _validations(run: Run) -> list[dict[str, float]]:
@@ -427,6 +457,11 @@ def test_several_seeds_give_mean_and_spread_and_the_best_model(work: Path) -> No
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     assert "Each seed" in page
     assert "±" in page
+    told = info(run.folder)
+    assert told["steps"] == run.steps > 0
+    assert told["last_validation"] == _validations(best)[-1]
+    assert not list(run.folder.rglob("checkpoints"))
+    assert bertsmith.verify(run.folder).faults == ()
     again = finetune_run(config, work / "seeds")
     assert again.already_finished
     assert (again.metrics, again.spread) == (run.metrics, run.spread)
@@ -437,6 +472,10 @@ def test_several_seeds_that_were_stopped_go_on(work: Path) -> None:
     with pytest.raises(Stopped):
         finetune_run(config, work / "seeds-parted", observers=[_StopsAt(2)])
     assert not (work / "seeds-parted" / "model").exists()
+    before = (work / "seeds-parted" / "run.toml").read_bytes()
+    with pytest.raises(InputError, match=r"runtime\.precision was fp32 and is now bf16"):
+        finetune_run(config_of(work, seeds=2, runtime={"precision": "bf16"}), work / "seeds-parted")
+    assert (work / "seeds-parted" / "run.toml").read_bytes() == before
     parted = finetune_run(config, work / "seeds-parted")
     whole = finetune_run(config, work / "seeds-whole")
     assert (parted.metrics, parted.spread) == (whole.metrics, whole.spread)

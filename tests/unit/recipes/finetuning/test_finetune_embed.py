@@ -16,7 +16,7 @@ from bertsmith.folders.model_folder import read_model, write_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.embed import EmbedPredictor
 from bertsmith.inference.torch_engine import TorchEngine
-from bertsmith.model import ModelConfig, new_model
+from bertsmith.model import HeadsConfig, ModelConfig, new_model
 from bertsmith.objectives.embedding import retrieval
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
 from bertsmith.recipes.finetuning.run import finetune_run
@@ -128,6 +128,18 @@ def test_graded_pairs_are_learned_and_judged_by_their_order(work: Path) -> None:
     (worst, *_) = json.loads((run.folder / "evaluation.json").read_text())["worst_errors"]
     assert {"place", "text", "pair", "label", "predicted"} == set(worst)
     assert worst["predicted"].startswith("cosine ")
+
+
+def test_pairs_of_equal_scores_are_ranked_alike_among_the_worst_errors(tmp_path: Path) -> None:
+    rows = [{"text": name, "pair": "boat", "score": score} for name, score in (("one", 2), ("two", 2), ("three", 0.25))]
+    read = Embed().read(write_rows(tmp_path / "a.csv", rows), TableConfig(), like=None, options=OptionNames())
+    heads = HeadsConfig(task="embed", pooling="mean", masked_language_model=False)
+    examples = Embed().examples(read, (), made_tokenizer(), max_length=16, long_texts="head", heads=heads)
+    angles = np.arccos([1.0, 1.0, 1.0, 0.6, 1.0, 0.8])
+    outputs = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
+    errors = Embed().evaluation(outputs, examples, read, heads)["worst_errors"]
+    # Ranks of the scores are 2.5, 2.5 and 1, and those of the cosines 3, 1 and 2.
+    assert [(error["text"], error["label"]) for error in errors] == [("two", "2"), ("three", "0.25"), ("one", "2")]
 
 
 def test_texts_alone_are_learned_from_and_judged_by_their_halves(work: Path) -> None:

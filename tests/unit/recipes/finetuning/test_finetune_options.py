@@ -114,6 +114,8 @@ def test_long_rows_are_seen_less_often(tokens: int, epochs: float) -> None:
         ({"training": {"batch_tokens": 8192}}, r"training\.batch_tokens"),
         ({"class_weights": "equal"}, "class_weights"),
         ({"validation_share": 1.0}, "validation_share"),
+        ({"task": "tag", "data": {"pair": "nope"}}, r"data\.pair goes with.*data\.pair=nope, and task tag"),
+        ({"data": {"negative": "nah"}}, r"data\.negative belongs to task embed.*nah, and task classify"),
         ({"length": {"epochs": 1, "steps": 5}}, "only one of epochs, steps and minutes"),
     ],
 )

@@ -1,5 +1,6 @@
 """What a fine-tuning refuses before anything is written or removed."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,21 @@ def test_no_restart_costs_what_the_run_is_made_from(inside: str, work: Path, tmp
     assert sorted(out.rglob("*")) == before
 
 
+def test_seeds_share_what_is_left_of_the_time(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Begun(Exception):
+        pass
+
+    def begin(*_: object) -> None:
+        raise Begun
+
+    monkeypatch.setattr("bertsmith.recipes.finetuning.run.run_seeds", begin)
+    config = config_of(work, seeds=5, length={"minutes": 1})
+    with pytest.raises(Begun):
+        finetune_run(config, tmp_path / "out", started_at=time.monotonic() - 15)
+    with pytest.raises(InputError, match=r"1 minutes for 5 seeds, which is for each 0\.2 minutes, of which 1 s"):
+        finetune_run(config, tmp_path / "out", started_at=time.monotonic() - 55)
+
+
 def _choices(folder: Path) -> Path:
     rows = [{"sent1": f"a boat {n}", "ending0": "rain", "ending1": "bread", "label": n % 2} for n in range(20)]
     return write_rows(folder / "rows.csv", rows)
@@ -145,7 +161,7 @@ def _labels(folder: Path) -> Path:
         ("classify", _labels, {"training": {"metric": "acuracy"}}, "Did you mean accuracy"),
         ("classify", _labels, {"runtime": {"device": "abacus"}}, "--device"),
         ("classify", _labels, {"length": {"minutes": 0.001}}, "--minutes must leave time to train"),
-        ("classify", _labels, {"seeds": 200, "length": {"minutes": 1}}, "--minutes must leave time to train"),
+        ("classify", _labels, {"seeds": 200, "length": {"minutes": 1}}, r"must leave time.*1 minutes for 200 seeds"),
         ("regress", _values, {"class_weights": "balanced"}, "class_weights must be none for regress"),
         ("choose", _choices, {"long_texts": "windows"}, "hoices are compared by one reading"),
         ("embed", _pairs, {"freeze": "encoder"}, "no weights beside its encoder's"),

@@ -18,12 +18,14 @@ from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.regress import RegressPredictor
 from bertsmith.inference.torch_engine import TorchEngine
+from bertsmith.model import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.start_model import open_source, start_model
 from bertsmith.recipes.finetuning.task import Task, TaskRows
 from bertsmith.recipes.finetuning.tasks.regress import Regress
 from bertsmith.recipes.results import Run
+from made_corpora import made_tokenizer
 from made_tasks import made_encoder, made_rows, write_rows
 
 TASK = Regress()
@@ -114,6 +116,17 @@ def test_the_worst_errors_are_the_farthest_off(run: Run) -> None:
     assert distances == sorted(distances, reverse=True)
     assert "score" not in errors[0]  # A number has no probability.
     assert errors[0]["place"].startswith("line ")
+
+
+def test_errors_are_told_with_all_digits_of_their_values(tmp_path: Path) -> None:
+    rows = _read(
+        write_rows(tmp_path / "a.csv", [{"text": "one", "score": "1234567"}, {"text": "two", "score": "3e-6"}])
+    )
+    heads = HeadsConfig(task="regress", masked_language_model=False)
+    examples = TASK.examples(rows, (), made_tokenizer(), max_length=16, long_texts="head", heads=heads)
+    outputs = np.array([[1234000], [0.1]], np.float32)
+    errors = TASK.evaluation(outputs, examples, rows, heads)["worst_errors"]
+    assert [(one["label"], one["predicted"]) for one in errors] == [("1234567", "1234000"), ("3e-06", "0.1")]
 
 
 def test_a_checkpoint_gives_values_too(work: Path, run: Run) -> None:

@@ -1,6 +1,7 @@
 """The task tag: from files of tagged words to a model folder that labels words."""
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,19 @@ def test_the_most_certain_errors_come_first_and_long_sentences_are_cut_around_th
         assert f"{error['word']}" in error["text"]
         assert error["place"].endswith(f"“{error['word']}”")
         assert len(error["text"]) < 340
+
+
+def test_every_word_of_a_long_sentence_may_be_wrong(tmp_path: Path) -> None:
+    rows = _rows(tmp_path, "boat\tNOUN\n" * 30_000)
+    examples = _examples(rows, PLAIN)
+    outputs = np.tile(np.array([1, 0, 0], np.float32), (len(examples.token_ids), 1))
+    started_at = time.perf_counter()
+    found = TASK.evaluation(outputs, examples, rows, _heads(PLAIN), most_errors=None)
+    assert time.perf_counter() - started_at < 8  # Many times that where the sentence is joined for each of them.
+    texts = [error["text"] for error in found["worst_errors"]]
+    assert len(texts) == 30_000
+    assert (texts[15_000][0], texts[15_000][-1], len(texts[15_000])) == ("…", "…", 2 * 151 + len(" boat "))
+    assert texts[0].startswith("boat boat")
 
 
 def test_labels_in_another_order_give_the_same_evaluation(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_a_column_that_only_the_training_file_told_is_not_laid_to_an_option(tmp_
         _data(train, validation, task=task, text="text")
 
 
+def test_a_file_that_repeats_texts_is_told_as_such_where_a_share_of_it_is_held_out(tmp_path: Path) -> None:
+    train = _table(tmp_path / "train.csv", "text", "label", rows=ROWS * 5)
+    with pytest.raises(InputError, match=r"--strict.*train\.csv, which repeats .* with --validation, or leave"):
+        _data(train, strict=True)
+
+
 def test_labels_are_the_same_whichever_kind_of_file_holds_them(tmp_path: Path) -> None:
     numbers = [("red", "1.0"), ("blue", "0.0"), ("green", "1.0"), ("grey", "0")]
     train = _table(tmp_path / "train.csv", "text", "label", rows=numbers)

@@ -14,6 +14,7 @@ import pytest
 from bertsmith.cli.predicting import Use, predict
 from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder
+from bertsmith.inference.regress import ValuePrediction
 from bertsmith.recipes.prediction.items import file_input
 from bertsmith.recipes.prediction.outputs import refuse_unwritable, write_results
 from bertsmith.recipes.prediction.rows import RowResult, predict_rows
@@ -69,7 +70,7 @@ def test_a_table_has_the_columns_of_its_task(tmp_path: Path, task: str) -> None:
         for name, cell in row.items():
             value = values.get(name)
             if isinstance(value, float):
-                assert float(cell) == pytest.approx(value, abs=1e-6)
+                assert float(cell) == value
             elif isinstance(value, str):
                 assert cell == value
             elif isinstance(value, list | dict) and task != "tag":
@@ -113,6 +114,32 @@ def test_the_header_of_vectors_has_room_for_any_number_of_rows(tmp_path: Path) -
 def test_vectors_are_written_of_embeddings_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a file of vectors"):
         refuse_unwritable(tmp_path / "out.npy", "classify")
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.CSV.gz", "out.jsonl.zst", "out.xlsx"])
+def test_a_name_that_tells_of_something_else_is_refused(tmp_path: Path, name: str) -> None:
+    for task, known in (("classify", r"\.csv, \.tsv or JSON lines"), ("embed", r"\.csv, \.tsv, \.npy or JSON lines")):
+        with pytest.raises(InputError, match=f"--output must be {known} for {task}.*which names"):
+            refuse_unwritable(tmp_path / name, task)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv"])
+def test_a_carriage_return_parts_no_row(tmp_path: Path, name: str) -> None:
+    texts = ["one\rtwo", "three\r\nfour", "five"]
+    predictions = [ValuePrediction(text, None, 1.5, cut=False) for text in texts]
+    results = [RowResult(number, "", prediction, None) for number, prediction in enumerate(predictions, 1)]
+    list(write_results(results, tmp_path / name, "regress"))
+    with open(tmp_path / name, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="," if name == "out.csv" else "\t"))
+    assert [row["text"] for row in rows] == texts
+
+
+def test_a_small_value_keeps_its_digits_in_a_table(tmp_path: Path) -> None:
+    prediction = ValuePrediction("one", None, 3.25e-6, cut=False)
+    list(write_results([RowResult(1, "", prediction, None)], tmp_path / "out.csv", "regress"))
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        assert [float(row["value"]) for row in csv.DictReader(file)] == [3.25e-6]
 
 
 def test_an_interrupted_writing_leaves_nothing(tmp_path: Path, source: Path) -> None:

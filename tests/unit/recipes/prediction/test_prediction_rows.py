@@ -23,10 +23,8 @@ def _results(path: Path, task: str = "classify", config: TableConfig = TableConf
     return list(predict_rows(made_predictor(task), file_input(task, path, config).parts))
 
 
-def _streamed(
-    content: bytes, task: str = "classify", given: Given = Given(), encoding: str = "utf-8"
-) -> list[RowResult]:
-    found = stream_input(task, io.BytesIO(content), encoding, given=given)
+def _streamed(content: bytes, task: str = "classify", given: Given = Given(), **config: str) -> list[RowResult]:
+    found = stream_input(task, io.BytesIO(content), TableConfig(**config), given=given)
     assert not found.can_wait
     return list(predict_rows(made_predictor(task), found.parts, ahead=False))
 
@@ -358,3 +356,18 @@ def test_words_that_became_unknown_for_their_length_are_counted(tmp_path: Path, 
     rows[1] = rows[1] | {name: [*value, long] if isinstance(value, list) else f"{value} {long}"}
     found = _results(write_rows(tmp_path / "a.jsonl", rows), task)
     assert [result.num_long_words for result in found] == [0, 1]
+
+
+@pytest.mark.parametrize("task", ["classify", "answer", "choose"])
+def test_objects_of_a_stream_may_have_names_of_their_own(task: str) -> None:
+    first = "question" if task == "answer" else "text"
+    items = made_items(task, 2)
+    rows = [{("mine" if name == first else name): value for name, value in row.items()} for row in as_rows(task, items)]
+    found = _streamed("\n".join(map(json.dumps, rows)).encode(), task, text="mine")
+    for result, expected in zip(found, made_predictor(task)(items), strict=True):
+        assert _close(result.values, expected.values)
+
+
+def test_names_are_refused_where_lines_are_texts() -> None:
+    with pytest.raises(InputError, match="the column review, and for embed lines are texts"):
+        _streamed(b"the old boat\n", "embed", text="review")

@@ -1,15 +1,17 @@
 """Settings: TOML, --set, and what is refused."""
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tomli_w
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.pretraining.start_defaults import with_start_defaults
-from bertsmith.recipes.settings import named_settings, put, read_settings, with_assignments
+from bertsmith.recipes.settings import given_settings, named_settings, put, read_settings, with_assignments
 
 BASE: dict[str, Any] = {"sources": ["text"]}
 
@@ -82,6 +84,31 @@ def test_a_later_assignment_wins_and_others_stay() -> None:
     assert values == {"training": {"seed": 3, "batch_tokens": 64}}
 
 
+def test_numbers_of_numpy_are_plain_ones_and_dates_are_told_of() -> None:
+    values = given_settings(None, {"training.seed": np.int64(7), "length.epochs": np.float32(0.5)}, ())
+    assert values == {"training": {"seed": 7}, "length": {"epochs": 0.5}}
+    assert {type(values["training"]["seed"]), type(values["length"]["epochs"])} == {int, float}
+    with pytest.raises(InputError, match=r"objective: .*2020"):
+        _parse(with_assignments({}, ["objective=2020-01-01"]))
+
+
+def test_a_length_takes_the_place_of_the_files_however_it_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("[length]\nepochs = 2.0\n", encoding="utf-8")
+    assert given_settings(path, {"length.steps": 3}, ())["length"] == {"steps": 3}
+    assert given_settings(path, {"length.steps": None}, ["length.minutes = 4"])["length"] == {"minutes": 4}
+    assert given_settings(path, {}, ["training.seed=1"])["length"] == {"epochs": 2.0}
+
+
+def test_settings_that_come_along_are_those_of_a_pretraining(tmp_path: Path) -> None:
+    assert given_settings(Path("bert-base"), {}, (), by_name=True)["max_length"] == 512
+    with pytest.raises(InputError, match="bert-base, the name of settings of a pre-training"):
+        given_settings(Path("bert-base"), {}, ())
+    with pytest.raises(InputError, match=r"no file .*run\.toml") as caught:
+        given_settings(tmp_path / "run.toml", {}, ())
+    assert "bert-base" not in str(caught.value)
+
+
 @pytest.mark.parametrize("assignment", ["training.seed", "=3", " = 3", ""])
 def test_what_is_no_assignment_is_refused(assignment: str) -> None:
     with pytest.raises(InputError, match="--set takes key=value"):
@@ -115,6 +142,10 @@ def test_an_unknown_key_is_refused_with_the_nearest_one_there(key: str, near: st
         ({"length": {"epochs": 1, "steps": 10}}, "only one of epochs, steps and minutes.*epochs and steps"),
         ({"length": {"epochs": 1, "minutes": 1}}, "only one of epochs, steps and minutes.*epochs and minutes"),
         ({"length": {"steps": 0}}, "length.steps"),
+        ({"length": {"epochs": math.inf}}, "length.epochs: input should be a finite number"),
+        ({"length": {"minutes": math.inf}}, "length.minutes: input should be a finite number"),
+        ({"training": {"optimizer": {"learning_rate": math.inf}}}, "learning_rate: input should be a finite number"),
+        ({"training": {"optimizer": {"weight_decay": math.inf}}}, "weight_decay: input should be a finite number"),
         ({"masking": {"mask_rate": 15}}, r"masking.mask_rate.*Did you mean 0\.15\?"),
         ({"training": {"schedule": {"shape": "constant"}}}, "training.schedule.shape"),
         (

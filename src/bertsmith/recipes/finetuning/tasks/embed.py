@@ -16,7 +16,7 @@ from bertsmith.inference.embed import EmbedPredictor
 from bertsmith.inference.engine import Engine
 from bertsmith.model.config import HeadsConfig
 from bertsmith.model.heads import Model
-from bertsmith.objectives.correlation import spearman
+from bertsmith.objectives.correlation import ranks, spearman
 from bertsmith.objectives.embedding import (
     EmbedConfig,
     InBatchNegatives,
@@ -29,7 +29,7 @@ from bertsmith.objectives.embedding import (
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
-from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of
+from bertsmith.recipes.finetuning.tasks.worst_errors import worst_of, written_number
 from bertsmith.text.shown import counted
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -176,15 +176,15 @@ def _columns(rows: TaskRows) -> EmbedColumns:
 def _worst_ranked(
     cosines: Float[np.ndarray, " pairs"], scores: Float[np.ndarray, " pairs"], rows: TaskRows, most: int | None
 ) -> list[dict[str, Any]]:
-    """The pairs whose place among the cosines is farthest from that among the scores."""
-    places = [np.argsort(np.argsort(values, kind="stable"), kind="stable") for values in (cosines, scores)]
-    worst = worst_of(np.arange(len(cosines)), np.abs(places[0] - places[1]).astype(np.float64), most)
+    """The pairs whose rank among the cosines is farthest from that among the scores, by the ranks of Spearman's
+    coefficient."""
+    worst = worst_of(np.arange(len(cosines)), np.abs(ranks(cosines) - ranks(scores)), most)
     return [
         {
             "place": rows.items[number].place,
             "text": rows.items[number].texts[0],
             "pair": rows.items[number].texts[1],
-            "label": f"{scores[number]:g}",
+            "label": written_number(scores[number]),
             "predicted": f"cosine {cosines[number]:.3f}",
         }
         for number in worst

@@ -17,6 +17,7 @@ from bertsmith.examples.multilabel import (
     label_strata,
     label_targets,
     read_multilabel_table,
+    refuse_other_labels,
     set_counts,
 )
 from bertsmith.examples.table_config import OptionNames, TableConfig
@@ -66,18 +67,22 @@ class Multilabel:
         """Read a table of texts with labels."""
         before = None if like is None else _table(like)
         table = read_multilabel_table(path, data, options=options, like=before)
-        columns = replace(table, table=replace(table.table, rows=()))
-        notes = table_notes(table.table)
+        rows = _rows(table)
         if before is not None and before.layout != table.layout:
-            notes.insert(0, f"{table.layout}")
-        return TaskRows(path, table.rows, f"{table}", tuple(notes), columns)
+            rows = replace(rows, notes=(f"{table.layout}", *rows.notes))
+        return rows
+
+    def read_for(self, path: Path, data: TableConfig, labels: Sequence[str], *, options: OptionNames) -> TaskRows:
+        """Read a table of texts with the labels of a model, which tell what parts names in one text."""
+        return _rows(read_multilabel_table(path, data, options=options, known=labels))
 
     def labels(self, rows: TaskRows) -> tuple[str, ...]:
         """Every label, ordered by name, or as its columns stand."""
         return label_names(_table(rows))
 
     def check(self, rows: TaskRows, labels: Sequence[str]) -> None:
-        """Refuse unknown labels."""
+        """Refuse unknown labels, and columns or lists of 0 and 1 that are of others."""
+        refuse_other_labels(_table(rows), labels)
         _targets(rows, labels)
 
     def strata(self, rows: TaskRows, labels: Sequence[str]) -> Int[np.ndarray, " rows"]:
@@ -165,6 +170,11 @@ class Multilabel:
     def predictor(self, engine: Engine, tokenizer: Tokenizer) -> MultilabelPredictor:
         """The predictor of a trained model."""
         return MultilabelPredictor(engine, tokenizer)
+
+
+def _rows(table: MultilabelTable) -> TaskRows:
+    columns = replace(table, table=replace(table.table, rows=()))
+    return TaskRows(table.table.path, table.rows, f"{table}", tuple(table_notes(table.table)), columns)
 
 
 def _table(rows: TaskRows) -> MultilabelTable:

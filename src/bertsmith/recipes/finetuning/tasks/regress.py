@@ -21,7 +21,7 @@ from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.task import MOST_ERRORS, Better, TaskRows
 from bertsmith.recipes.finetuning.tasks.class_weights import refuse_class_weights
 from bertsmith.recipes.finetuning.tasks.task_rows import has_pairs, table_rows
-from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of
+from bertsmith.recipes.finetuning.tasks.worst_errors import text_error, worst_of, written_number
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 
@@ -118,7 +118,8 @@ class Regress:
             "rows": len(rows.items),
             **regression_scores(found, truth, spread=spread),
             "worst_errors": [
-                text_error(rows.items[number], f"{truth[number]:g}", f"{found[number]:g}", None) for number in worst
+                text_error(rows.items[number], written_number(truth[number]), written_number(found[number]), None)
+                for number in worst
             ],
         }
 

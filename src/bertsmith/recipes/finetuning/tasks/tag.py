@@ -220,7 +220,9 @@ def _worst_errors(
 
 def _around(sentence: TaggedSentence, number: int) -> str:
     """The sentence around a word, cut where it is long."""
-    before, behind = " ".join(sentence.words[:number]), " ".join(sentence.words[number + 1 :])
+    # No more words than characters are joined: a sentence may be long, and every word of it wrong.
+    first, last = max(0, number - _SHOWN_AROUND), number + 1 + _SHOWN_AROUND
+    before, behind = " ".join(sentence.words[first:number]), " ".join(sentence.words[number + 1 : last])
     if len(before) > _SHOWN_AROUND:
         before = f"…{before[-_SHOWN_AROUND:]}"
     if len(behind) > _SHOWN_AROUND:

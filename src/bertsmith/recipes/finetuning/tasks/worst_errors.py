@@ -14,6 +14,12 @@ def worst_of(numbers: Int[np.ndarray, " wrong"], badness: Float[np.ndarray, " wr
     return numbers[np.argsort(-badness, kind="stable")[:most]].tolist()
 
 
+def written_number(number: np.floating[Any]) -> str:
+    """A number with every digit that tells it from others of its type; a whole one without a fraction."""
+    shortest = float(str(number))  # Of its own type, and written as Python writes it: no exponent for a million.
+    return str(shortest).removesuffix(".0")
+
+
 def text_error(row: TaskRow, label: str, predicted: str, score: float | None) -> dict[str, Any]:
     """What is shown of a row with a text or a pair; `score` is the probability of what was predicted, if it has one."""
     pair = {} if row.pair is None else {"pair": row.pair}
