@@ -52,8 +52,8 @@ def test_json_has_tokens_and_weights(command: Command, mlm_run: FinishedRun, tmp
 
 def test_a_long_text_is_cut_and_that_is_said(command: Command, mlm_run: FinishedRun) -> None:
     outcome = command("attention", mlm_run.model, TEXT * 30, "--json", "--layer", "0", "--head", "0")
-    assert "48 tokens of it are shown" in outcome.err
-    assert len(outcome.objects[0]["tokens"]) == 48
+    assert "32 tokens of it are shown" in outcome.err
+    assert len(outcome.objects[0]["tokens"]) == 32
 
 
 def test_characters_without_a_glyph_are_named(command: Command, mlm_run: FinishedRun, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from bertsmith.cli.options import (
     TrainingText,
 )
 from bertsmith.cli.output import TrainingDisplay, note, result
-from bertsmith.cli.run_configs import told_where
 from bertsmith.foundation.errors import InputError
 
 
@@ -67,6 +66,7 @@ def compare(
 
     Example: bertsmith compare news/ --out compared --minutes 20 --labels topics.csv
     """
+    from bertsmith.cli.run_configs import told_where
     from bertsmith.recipes.comparison.options import CompareConfig
     from bertsmith.recipes.comparison.run import compare_run
     from bertsmith.recipes.settings import given_settings
