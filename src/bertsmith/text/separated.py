@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from bertsmith.foundation.errors import InputError
@@ -46,7 +47,7 @@ def separation(path: Path, encoding: str = "utf-8") -> Separation:
         InputError: if the file cannot be opened or decoded.
     """
     if file_kind(path).layout == "tsv":
-        return Separation("\t", _quotes_are_quoting(path, encoding))
+        return Separation("\t", _quotes_are_quoting(path, encoding, _state(path)))
     lines = (line for _, line in whole_lines(path, encoding))
     first = next(lines, "")
     named = _NAMED.fullmatch(first)
@@ -131,8 +132,20 @@ def _delimiter(header: str) -> str:
     return best if counts[best] > 1 else ","
 
 
-def _quotes_are_quoting(path: Path, encoding: str) -> bool:
+def _state(path: Path) -> tuple[int, int] | None:
+    """Size and time of change of a file; None of one that cannot be opened, which is told where it is read."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=32)
+def _quotes_are_quoting(path: Path, encoding: str, state: tuple[int, int] | None) -> bool:
     """Whether quotes in a .tsv file hold fields together, where they are often plain characters.
+
+    The whole file is read for that, and several times opened by a command: it is looked through once for each `state`.
 
     They are taken for quoting only where some field begins with one, and they bring no row out of step with the header
     that is in step without them, nor join lines that are rows by themselves.

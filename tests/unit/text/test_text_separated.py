@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.text import separated
 from bertsmith.text.decoding import NotUtf8
 from bertsmith.text.records import text_rows
 from bertsmith.text.separated import Separation, separation, separator_note
@@ -143,3 +144,15 @@ def test_spaces_behind_the_separator_are_no_part_of_a_field_where_the_header_has
 def test_a_separator_is_said_where_it_is_not_the_usual_one(tmp_path: Path, name: str, content: str, said: str) -> None:
     assert separator_note(_file(tmp_path, content, name)) == said
     assert separator_note(tmp_path) == ""
+
+
+def test_a_tsv_file_is_looked_through_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[Path]()
+    chunks = separated.decoded_chunks
+    monkeypatch.setattr(separated, "decoded_chunks", lambda path, code: looked.append(path) or chunks(path, code))
+    path = _file(tmp_path, 'text\tlabel\n"a b"\t1\n', "a.tsv")
+    assert separation(path) == separation(path) == Separation("\t", is_quoting=True)
+    assert looked == [path]
+    _file(tmp_path, 'text\tlabel\n"a b" c\t10\n', "a.tsv")
+    assert separation(path) == Separation("\t", is_quoting=False)
+    assert looked == [path, path]

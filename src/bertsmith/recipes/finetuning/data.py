@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.examples.classification import grouped_split, stratified_split
@@ -25,7 +25,7 @@ from bertsmith.examples.task_examples import TaskExamples
 from bertsmith.foundation.errors import InputError
 from bertsmith.model.config import HeadsConfig
 from bertsmith.recipes.finetuning.options import FinetuneConfig, default_batch_size
-from bertsmith.recipes.finetuning.task import Grouped, Task, TaskRows
+from bertsmith.recipes.finetuning.task import Grouped, ReadForLabels, Task, TaskRows
 from bertsmith.text.arrow_files import dataset_files, is_dataset_folder
 from bertsmith.text.separated import separator_note
 from bertsmith.text.shown import counted, counted_of, on_one_line
@@ -35,15 +35,6 @@ from bertsmith.tokenization.tokenizer import Tokenizer
 _SPLIT_SEED = 15
 """The rows that are held out are the same whatever the run's seed, so that scores of several seeds compare."""
 _OPTIONS = OptionNames(skip_blank="--set data.blank_rows=skip")
-
-
-@runtime_checkable
-class ReadForLabels(Protocol):
-    """What a task is besides, if the labels of a model tell in which of several ways a file is meant."""
-
-    def read_for(self, path: Path, data: TableConfig, labels: Sequence[str], *, options: OptionNames) -> TaskRows:
-        """Read a file as `Task.read` does, for a model with these labels."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,15 @@ class Grouped(Protocol):
 
 
 @runtime_checkable
+class ReadForLabels(Protocol):
+    """What a task is besides, if the labels of a model tell in which of several ways a file is meant."""
+
+    def read_for(self, path: Path, data: TableConfig, labels: Sequence[str], *, options: OptionNames) -> TaskRows:
+        """Read a file as `Task.read` does, for a model with these labels."""
+        ...
+
+
+@runtime_checkable
 class Task(Protocol):
     """A downstream task. Labels are ordered; there are none where the task has none."""
 
