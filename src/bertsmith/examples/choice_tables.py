@@ -18,8 +18,9 @@ from bertsmith.examples.task_columns import (
     unknown_column,
 )
 from bertsmith.examples.task_tables import cell_text, is_blank, open_rows, whole_rows
-from bertsmith.examples.written_lists import read_list
+from bertsmith.examples.written_lists import read_offered
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.shown import listed_names
 from bertsmith.text.tables import TableRow, refuse_half_pair
 
 CONTEXT_COLUMNS = (
@@ -43,7 +44,7 @@ START_COLUMNS = ("sent2", "ctx_b", "sentence_start", "start", "question")
 """Columns under which the start of the sentence that each choice ends is looked for."""
 CHOICE_COLUMNS = ("choices", "endings", "options", "answers", "alternatives", "candidates")
 """Columns under which a list of choices is looked for."""
-ANSWER_COLUMNS = ("label", "labels", "answer", "gold", "correct", "target", "answer_index", "gold_label")
+ANSWER_COLUMNS = ("label", "labels", "answer", "answerkey", "gold", "correct", "target", "answer_index", "gold_label")
 """Columns under which the right choice is looked for."""
 
 _NUMBERED = re.compile(r"(ending|choice|option|answer|alternative|candidate|sol)[ _-]?(\d+|[a-h])")
@@ -70,7 +71,7 @@ class ChoiceRow:
 
     item: ChoiceItem
     label: Any
-    """As it was written; None where the rows have no labels."""
+    """As it was written, or the right one's place where the row names its choices; None where rows have no labels."""
     place: str
     """Where it stands in its file."""
 
@@ -180,7 +181,10 @@ def choice_row(path: Path, row: TableRow, columns: ChoiceColumns, *, options: Op
     label = None if columns.label is None else row.values.get(columns.label)
     if isinstance(label, str):
         refuse_half_pair(path, row.place, label)
-    return ChoiceRow(ChoiceItem(text, _choices(path, row, columns), start), label, row.place)
+    choices, names = _choices(path, row, columns)
+    if names and label is not None:
+        label = _named_choice(path, row, columns, names)
+    return ChoiceRow(ChoiceItem(text, choices, start), label, row.place)
 
 
 def find_choice_columns(
@@ -247,11 +251,11 @@ def _first(names: Sequence[str], wanted: Sequence[str]) -> str | None:
     return next((found for name in wanted if (found := named_column(names, name))), None)
 
 
-def _choices(path: Path, row: TableRow, columns: ChoiceColumns) -> tuple[str, ...]:
-    """The choices of a row; blank ones at the end are none."""
+def _choices(path: Path, row: TableRow, columns: ChoiceColumns) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The choices of a row, and what it calls them, if anything; blank ones at the end are none."""
     where = f"{path}, {row.place}"
     cells = [row.values.get(name) for name in columns.choices]
-    found: list[Any] = cells if len(cells) > 1 else _listed(cells[0], where, columns.choices[0])
+    found, names = (cells, ()) if len(cells) > 1 else _listed(cells[0], where, columns.choices[0])
     while found and (found[-1] is None or not str(found[-1]).strip()):
         found.pop()
     choices: list[str] = []
@@ -268,11 +272,11 @@ def _choices(path: Path, row: TableRow, columns: ChoiceColumns) -> tuple[str, ..
         raise InputError(
             "A row must have two choices at least", f"{where} with {len(choices)}", "Mend or remove the row."
         )
-    return tuple(choices)
+    return tuple(choices), names[: len(choices)]
 
 
-def _listed(cell: Any, where: str, column: str) -> list[Any]:
-    found = read_list(cell)
+def _listed(cell: Any, where: str, column: str) -> tuple[list[Any], tuple[str, ...]]:
+    found = read_offered(cell)
     if found is None:
         raise InputError(
             "Choices in one column must be a list",
@@ -280,3 +284,15 @@ def _listed(cell: Any, where: str, column: str) -> list[Any]:
             'Write one, such as ["a", "b"], or a column for each choice.',
         )
     return found
+
+
+def _named_choice(path: Path, row: TableRow, columns: ChoiceColumns, names: Sequence[str]) -> int:
+    """The place of the choice that a row's label names."""
+    label = row.values.get(str(columns.label))
+    if (name := str(label).strip()) not in names:
+        raise InputError(
+            f"A label must name one of the row's choices: {listed_names(names)}",
+            f"{path}, {row.place}: {columns.label}={label!r:.60}",
+            "Mend the row, or name another column with --label.",
+        )
+    return names.index(name)

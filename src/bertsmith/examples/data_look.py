@@ -150,25 +150,33 @@ def refuse_contradictions(path: Path, rows: Sequence[KeyedRow], options: OptionN
 
 
 def refuse_overlap(
-    path: Path,
-    train: Sequence[KeyedRow],
-    validation: Sequence[KeyedRow],
-    options: OptionNames = OptionNames(),
-    *,
-    of_one_file: bool = False,
+    path: Path, train: Sequence[KeyedRow], validation: Sequence[KeyedRow], options: OptionNames = OptionNames()
 ) -> None:
-    """Raise an `InputError` that lists the validation rows, of a file, that stand in training too, if any do.
-
-    `of_one_file` says that they are a share held out of it, so that it is the file that repeats texts.
-    """
+    """Raise an `InputError` that lists the validation rows, of a file, that stand in training too, if any do."""
     if shared := overlap(train, validation):
-        where = f"{path}, which repeats the texts of rows that are held out" if of_one_file else path
-        repeats = "Remove the repeats, or give rows to validate on with --validation"
-        do = repeats if of_one_file else "Remove these rows from one of the two"
         raise InputError(
             f"Under {options.strict} no validation row may have the texts of a training row",
-            f"{len(shared):,} of {len(validation):,}, in {where}: {first_few(shared)}",
-            f"{do}, or leave {options.strict} out.",
+            f"{len(shared):,} of {len(validation):,}, in {path}: {first_few(shared)}",
+            f"Remove these rows from one of the two, or leave {options.strict} out.",
+        )
+
+
+def refuse_repeats(path: Path, rows: Sequence[KeyedRow], options: OptionNames = OptionNames()) -> None:
+    """Raise an `InputError` that lists the rows of a file with the texts of an earlier one, if any have them.
+
+    It is for files of which a share is held out: whichever rows that are, none then stands in training too.
+    """
+    known: set[Any] = set()
+    repeats: list[str] = []
+    for row in rows:
+        if row.key in known:
+            repeats.append(row.place)
+        known.add(row.key)
+    if repeats:
+        raise InputError(
+            f"Under {options.strict} no text may be repeated where a share of the rows is held out",
+            f"{len(repeats):,} of {len(rows):,} rows of {path}: {first_few(repeats)}",
+            f"Remove the repeats, give rows to validate on with --validation, or leave {options.strict} out.",
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bertsmith.examples.choice_tables import ChoiceItem
+from bertsmith.examples.written_lists import read_offered
 from bertsmith.foundation.errors import InputError, near_match
 
 _NEEDED: dict[str, tuple[str, ...]] = {"answer": ("question", "context"), "choose": ("text", "choices")}
@@ -54,13 +55,18 @@ def plain_item(task: str, item: Any, number: int) -> Any:
         case "answer":
             return item["question"], item["context"]
         case "choose":
-            choices: Any = item["choices"]
-            alone = isinstance(choices, str) or not isinstance(choices, Iterable)
-            listed: tuple[Any, ...] = (choices,) if alone else tuple(choices)
-            return ChoiceItem(item["text"], listed, further["start"] or "")
+            return ChoiceItem(item["text"], _choices(item["choices"]), further["start"] or "")
         case _:
             pair = further.get("pair")
             return item["text"] if pair is None else (item["text"], pair)
+
+
+def _choices(given: Any) -> tuple[Any, ...]:
+    """Choices in one of the forms that a file's cell has for them, or in another sequence; else the value alone."""
+    if (offered := read_offered(given)) is not None:
+        return tuple(offered[0])
+    alone = isinstance(given, str | Mapping) or not isinstance(given, Iterable)
+    return (given,) if alone else tuple(given)
 
 
 def refuse_table(items: Any) -> None:

@@ -1,4 +1,4 @@
-"""Values that a cell holds as text: lists and objects as JSON, Python or numpy writes them, and truth values."""
+"""Values that a cell holds as text: lists and objects as JSON, Python, numpy or pandas write them; truth values."""
 
 import ast
 import json
@@ -45,4 +45,27 @@ def _read_python(text: str) -> Any:
             return [ast.literal_eval(item) for item in re.findall(_ITEM, text, re.DOTALL)]
         if _GLUED.search(re.sub(_STRING, "''", text, flags=re.DOTALL)):
             raise ValueError("Python takes texts without a comma between them for one")
-        return ast.literal_eval(text)
+        return ast.literal_eval(_WithoutNumpy().visit(ast.parse(text, mode="eval")))
+
+
+class _WithoutNumpy(ast.NodeTransformer):
+    """Takes ``array([1, 2], dtype=int32)`` for its list and ``np.int64(1)`` for its number, as pandas writes them."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """The only argument of what numpy calls its values; other calls stay, and are refused."""
+        match node.func:
+            case ast.Name("array") | ast.Attribute(ast.Name("np")) if len(node.args) == 1:
+                return self.visit(node.args[0])
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """``np.True_`` and ``np.False_``, which are no calls."""
+        truths = {"True_": True, "False_": False}
+        is_numpy = isinstance(node.value, ast.Name) and node.value.id == "np"
+        return ast.Constant(truths[node.attr]) if is_numpy and node.attr in truths else node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Refuse three dots, which stand for what numpy left out of a long list."""
+        if node.value is ...:
+            raise ValueError("a list that was cut short")
+        return node

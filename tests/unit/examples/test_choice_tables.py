@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bertsmith.examples.choice import right_choices
 from bertsmith.examples.choice_tables import (
     ChoiceColumns,
     ChoiceItem,
@@ -79,6 +80,41 @@ def test_choices_may_be_a_list(tmp_path: Path, choices: Any) -> None:
     assert table.rows[0].item == ChoiceItem("He goes", ("in", "out", "up"), "then")
 
 
+_ARC = {"text": ["in", "out", "up"], "label": ["A", "B", "C"]}
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        _ARC,
+        str(_ARC),
+        "{'text': array(['in', 'out', 'up'], dtype=object), 'label': array(['A', 'B', 'C'], dtype=object)}",
+        [{"text": text, "label": label} for text, label in zip(*_ARC.values(), strict=True)],
+    ],
+)
+def test_choices_may_have_names_as_ai2s_data_sets_have_them(tmp_path: Path, choices: Any) -> None:
+    table = _json(tmp_path, {"id": "m1", "question": "He goes?", "choices": choices, "answerKey": "B"})
+    assert table.columns == ChoiceColumns("question", None, ("choices",), "answerKey")
+    (row,) = table.rows
+    assert row.item == ChoiceItem("He goes?", ("in", "out", "up"))
+    assert row.label == 1
+
+
+def test_names_count_and_not_places_where_choices_have_names(tmp_path: Path) -> None:
+    rows = [
+        {"question": "a", "choices": {"text": ["x", "y"], "label": ["1", "2"]}, "answerKey": 1},
+        {"question": "b", "choices": {"text": ["x", "y"], "label": ["A", "B"]}, "answerKey": "B"},
+    ]
+    table = _json(tmp_path, *rows)
+    assert right_choices(table).tolist() == [0, 1]
+
+
+def test_a_label_that_names_no_choice_is_refused_with_its_row(tmp_path: Path) -> None:
+    row = {"question": "a", "choices": {"text": ["x", "y"], "label": ["A", "B"]}, "answerKey": "B"}
+    with pytest.raises(InputError, match=r"name one of the row's choices: A, B.*line 2: answerKey='C'"):
+        _json(tmp_path, row, row | {"answerKey": "C"})
+
+
 def test_the_number_of_choices_may_differ_by_row(tmp_path: Path) -> None:
     rows = [
         {"text": "a", "choice0": "x", "choice1": "y", "choice2": "z", "label": 2},
@@ -118,7 +154,18 @@ def test_blank_rows_are_left_out_where_asked(tmp_path: Path) -> None:
     assert table.skipped == ("line 2 (text)",)
 
 
-@pytest.mark.parametrize("choices", ["in or out", {"a": "in"}, 3, None, "[in, out]"])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        "in or out",
+        {"a": "in"},
+        3,
+        None,
+        "[in, out]",
+        {"text": ["x", "y"], "label": ["A"]},
+        {"text": ["x", "y"], "label": ["A", "A"]},
+    ],
+)
 def test_choices_in_one_column_must_be_a_list(tmp_path: Path, choices: Any) -> None:
     rows = [{"text": "a", "choices": ["x", "y"], "label": 0}, {"text": "a", "choices": choices, "label": 0}]
     with pytest.raises(InputError, match=r"must be a list.*line 2: choices="):

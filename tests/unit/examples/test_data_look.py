@@ -17,6 +17,7 @@ from bertsmith.examples.data_look import (
     overlap_note,
     refuse_contradictions,
     refuse_overlap,
+    refuse_repeats,
     row_lengths,
     table_notes,
     validation_label_notes,
@@ -95,8 +96,13 @@ def test_texts_in_both_parts_are_counted_or_refused() -> None:
     assert overlap_note(train, validation) == "2 of 3 validation texts stand in the training rows too"
     with pytest.raises(InputError, match=r"--strict.*2 of 3, in dev\.csv: line 2, line 4\. Remove"):
         refuse_overlap(Path("dev.csv"), train, validation)
-    with pytest.raises(InputError, match=r"in a\.csv, which repeats the texts.*: line 2, line 4\. Remove the repeats"):
-        refuse_overlap(Path("a.csv"), train, validation, of_one_file=True)
+
+
+def test_rows_that_repeat_texts_are_refused_where_a_share_is_held_out() -> None:
+    rows = _rows(("a", "x"), ("b", "x"), ("a", "x"), ("b", "y"))
+    refuse_repeats(Path("a.csv"), rows[:2])
+    with pytest.raises(InputError, match=r"--strict.*2 of 4 rows of a\.csv: line 4, line 5\. Remove the repeats"):
+        refuse_repeats(Path("a.csv"), rows)
 
 
 def test_the_size_and_the_labels_of_a_part_are_told() -> None:

@@ -54,6 +54,12 @@ def test_the_start_of_a_choice_is_read() -> None:
     assert (found.start, found.choices) == ("He", ("ran", "sat"))
 
 
+def test_choices_of_an_object_may_have_names() -> None:
+    choices = {"text": ["ran", "sat"], "label": ["A", "B"]}
+    (found,) = made_predictor("choose")({"text": "Rain.", "choices": choices})
+    assert found.choices == ("ran", "sat")
+
+
 @pytest.mark.parametrize(
     ("task", "item", "message"),
     [

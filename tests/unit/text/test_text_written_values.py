@@ -19,6 +19,11 @@ from bertsmith.text.written_values import read_flag, read_written
         ("[0 1\n -1]", [0, 1, -1]),
         ("[0. 1.5 1e-3]", [0.0, 1.5, 0.001]),
         ("[ True False]", [True, False]),
+        (
+            "{'a': array(['b', \"c's array(\"], dtype=object), 'n': array([5], dtype=int32)}",
+            {"a": ["b", "c's array("], "n": [5]},
+        ),
+        ("[np.float32(1.5), np.int64(-3), np.str_('q'), np.True_]", [1.5, -3, "q", True]),
     ],
 )
 def test_what_json_python_and_numpy_write_is_read(text: str, expected: Any) -> None:
@@ -36,7 +41,11 @@ def test_what_json_python_and_numpy_write_is_read(text: str, expected: Any) -> N
         "['a''b']",
         "[u'a' u'b']",
         "['a' ... 'b']",
-        "{'a': array(['b'], dtype=object)}",
+        "['a', ..., 'b']",
+        "{'a': array(['b', ..., 'c'], dtype=object)}",
+        "list(['a'])",
+        "np.array",
+        "array(['a'], ['b'])",
         "[" * 100_000,
     ],
 )

@@ -16,6 +16,7 @@ from bertsmith.examples.data_look import (
     overlap_note,
     refuse_contradictions,
     refuse_overlap,
+    refuse_repeats,
     row_lengths,
     validation_label_notes,
 )
@@ -102,8 +103,10 @@ def task_data(task: Task, config: FinetuneConfig) -> TaskData:
     if config.data.strict:
         for part in files:
             refuse_contradictions(part.path, part.items, _OPTIONS)
-        of_one_file = config.validation is None
-        refuse_overlap(validation.path, train.items, validation.items, _OPTIONS, of_one_file=of_one_file)
+        if config.validation is None:
+            refuse_repeats(rows.path, rows.items, _OPTIONS)
+        else:
+            refuse_overlap(validation.path, train.items, validation.items, _OPTIONS)
     found = task.facts(train, labels)
     notes += [*_notes(files, train, validation, (found, task.facts(validation, labels))), *task.notes(train, labels)]
     facts |= {"train_rows": len(train.items), "validation_rows": len(validation.items)}

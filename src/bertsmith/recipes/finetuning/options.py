@@ -22,6 +22,7 @@ _LOOP = {"validate_every_share": 0.2, "keep_checkpoints": 1}
 
 _ROWS_SEEN, _ROWS_SEEN_A_LABEL, _TOKENS_SEEN = 30_000, 1_000, 4_000_000
 _FEW_ROWS = 2_000
+_VALIDATION_SHARE = 0.1
 _FEWEST_EPOCHS, _MOST_EPOCHS = 3.0, 20.0
 _AVERAGE_SHARE, _LAYER_DECAY = 0.4, 0.9
 _DECIDED = {"learning_rate", "layer_decay", "average_share"}
@@ -73,7 +74,7 @@ class FinetuneConfig(Config):
     """File of labelled rows."""
     validation: str | None = None
     """File of rows to validate on; a share of the training rows where not given."""
-    validation_share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1
+    validation_share: Annotated[float, Field(gt=0.0, lt=1.0)] = _VALIDATION_SHARE
     """How many training rows are held out where no file is given: of each label as many, drawn the same way always."""
     model: str
     """The folder of the encoder, or of a run."""
@@ -124,6 +125,32 @@ class FinetuneConfig(Config):
             if column is not None:
                 raise InputError(
                     f"The setting data.{name} {reason}", f"data.{name}={column}, and task {self.task}", "Leave it out."
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _settings_have_an_effect(self) -> "FinetuneConfig":
+        decay = self.training.optimizer.layer_decay
+        for setting, is_idle, beside, reason in (
+            # What it is without being set stands in every run.toml.
+            (
+                f"validation_share={self.validation_share:g}",
+                self.validation is not None and self.validation_share != _VALIDATION_SHARE,
+                f"validation={self.validation}",
+                "rows are held out only where no file to validate on is given",
+            ),
+            (
+                f"training.optimizer.layer_decay={decay:g}",
+                self.freeze == "encoder" and decay < 1.0,
+                "freeze=encoder",
+                "layers that are not trained have no rate",
+            ),
+        ):
+            if is_idle:
+                raise InputError(
+                    f"A setting must have an effect, and {reason}",
+                    f"{setting} beside {beside}",
+                    "Leave one of them out.",
                 )
         return self
 

@@ -189,16 +189,28 @@ def test_batches_hold_64_rows_unless_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("rows", "more", "told"),
     [
-        ({"freeze": "encoder"}, r"no weights beside its encoder's.*bertsmith embed"),
-        ({"long_texts": "windows"}, r"long_texts must be head or tail: an embedding is made of one reading"),
-        ({"class_weights": "balanced"}, r"class_weights must be none for embed: texts have no classes"),
+        ("pairs.csv", {"freeze": "encoder"}, r"no weights beside its encoder's.*bertsmith embed"),
+        (
+            "pairs.csv",
+            {"long_texts": "windows"},
+            r"long_texts must be head or tail: an embedding is made of one reading",
+        ),
+        ("pairs.csv", {"class_weights": "balanced"}, r"class_weights must be none for embed: texts have no classes"),
+        (
+            "graded.csv",
+            {"embed": {"direction": "forward"}},
+            r"pairs without grades.*direction=forward, and .*graded\.csv",
+        ),
+        ("texts.txt", {"dropout": 0.0}, r"two readings that dropout makes differ.*dropout=0, and .*texts\.txt"),
     ],
 )
-def test_what_an_embedder_cannot_do_is_refused_before_work(work: Path, more: dict[str, Any], told: str) -> None:
+def test_what_an_embedder_cannot_do_is_refused_before_work(
+    work: Path, rows: str, more: dict[str, Any], told: str
+) -> None:
     with pytest.raises(InputError, match=told):
-        finetune_run(_config(work, "pairs.csv", **more), work / "refused")
+        finetune_run(_config(work, rows, **more), work / "refused")
     assert not (work / "refused").exists()
 
 

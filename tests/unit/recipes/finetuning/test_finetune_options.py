@@ -83,7 +83,9 @@ def test_a_run_that_is_begun_again_with_fresh_weights_has_their_rates() -> None:
     assert again.training_for(384).optimizer.layer_decay == 1.0
 
 
-@pytest.mark.parametrize("more", [{}, {"training": {"batch_size": 4, "optimizer": {"learning_rate": 1e-5}}}])
+@pytest.mark.parametrize(
+    "more", [{}, {"validation": "dev.csv"}, {"training": {"batch_size": 4, "optimizer": {"learning_rate": 1e-5}}}]
+)
 def test_what_is_written_begins_the_same_run_again(more: dict[str, object]) -> None:
     config = _config(**more)
     again = FinetuneConfig.parse(config.written, where="a run")
@@ -116,6 +118,14 @@ def test_long_rows_are_seen_less_often(tokens: int, epochs: float) -> None:
         ({"validation_share": 1.0}, "validation_share"),
         ({"task": "tag", "data": {"pair": "nope"}}, r"data\.pair goes with.*data\.pair=nope, and task tag"),
         ({"data": {"negative": "nah"}}, r"data\.negative belongs to task embed.*nah, and task classify"),
+        (
+            {"validation": "dev.csv", "validation_share": 0.2},
+            r"no file.*validation_share=0\.2 beside validation=dev\.csv",
+        ),
+        (
+            {"freeze": "encoder", "training": {"optimizer": {"layer_decay": 0.8}}},
+            r"must have an effect.*layer_decay=0\.8 beside freeze=encoder",
+        ),
         ({"length": {"epochs": 1, "steps": 5}}, "only one of epochs, steps and minutes"),
     ],
 )

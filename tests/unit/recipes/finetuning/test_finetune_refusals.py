@@ -59,7 +59,7 @@ def test_a_label_only_in_validation_is_named_before_training(work: Path, tmp_pat
         ),
         (
             [{"text": "rain at sea", "label": "wet"}] * 12,
-            "no validation row may have the texts of a training row",
+            "no text may be repeated where a share of the rows is held out",
             "validation texts stand in the training rows too",
         ),
         ([{"text": " ", "label": "wet"}], "1 blank in", "1 row left out, blank"),

@@ -55,10 +55,14 @@ def test_a_column_that_only_the_training_file_told_is_not_laid_to_an_option(tmp_
         _data(train, validation, task=task, text="text")
 
 
-def test_a_file_that_repeats_texts_is_told_as_such_where_a_share_of_it_is_held_out(tmp_path: Path) -> None:
-    train = _table(tmp_path / "train.csv", "text", "label", rows=ROWS * 5)
-    with pytest.raises(InputError, match=r"--strict.*train\.csv, which repeats .* with --validation, or leave"):
-        _data(train, strict=True)
+def test_one_repeated_text_is_refused_whichever_rows_are_held_out(tmp_path: Path) -> None:
+    distinct = [(f"{text} {number}", label) for number in range(10) for text, label in ROWS]
+    for place in (0, 7, 20):
+        rows = [*distinct, distinct[place]]
+        train = _table(tmp_path / f"train-{place}.csv", "text", "label", rows=rows)
+        with pytest.raises(InputError, match=rf"--strict.* 1 of {len(rows)} rows of .*: line {len(rows) + 1}\."):
+            _data(train, strict=True)
+    _data(_table(tmp_path / "train.csv", "text", "label", rows=distinct), strict=True)
 
 
 def test_labels_are_the_same_whichever_kind_of_file_holds_them(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ class Embed:
         """How vectors are pooled; there are no weights beside the encoder's.
 
         Raises:
-            InputError: for a frozen encoder, which leaves nothing to train, or class weights.
+            InputError: for a frozen encoder, which leaves nothing to train, class weights, a direction of graded pairs,
+                which have none, or texts alone without dropout.
         """
         if config.freeze == "encoder":
             raise InputError(
@@ -97,7 +98,19 @@ class Embed:
                 "Leave it out, or use the encoder as it is: bertsmith embed DIR.",
             )
         refuse_class_weights(config, "texts have no classes")
-        settings = config.embed or EmbedConfig()
+        settings, kind = config.embed or EmbedConfig(), _columns(rows).kind
+        if kind == "scored" and settings.direction != "both":
+            raise InputError(
+                "The setting embed.direction belongs to pairs without grades: a cosine is the same either way",
+                f"embed.direction={settings.direction}, and {rows.path} with grades",
+                "Leave it out.",
+            )
+        if kind == "texts" and config.dropout == 0:
+            raise InputError(
+                "Texts alone are learned from two readings that dropout makes differ",
+                f"dropout=0, and {rows.path} with texts alone",
+                "Leave it out, or give pairs.",
+            )
         return {"pooling": settings.pooling, "normalize": settings.normalize}
 
     def examples(
