@@ -1,11 +1,11 @@
 """Functions that train, or measure a training."""
 
 import copy
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from bertsmith.api.arguments import folder_of, given_values, path_of, paths_of
 from bertsmith.foundation.errors import InputError, unknown_name
 from bertsmith.recipes.comparison.options import CompareConfig
 from bertsmith.recipes.comparison.run import Comparison, compare_run
@@ -17,7 +17,7 @@ from bertsmith.recipes.profiling.profile import Job, Profile
 from bertsmith.recipes.profiling.run import DEFAULT_STEPS, profile_finetuning, profile_pretraining
 from bertsmith.recipes.results import Run
 from bertsmith.recipes.run_options import FINETUNING_SETTINGS, PRETRAINING_SETTINGS
-from bertsmith.recipes.settings import given_settings, put_given
+from bertsmith.recipes.settings import put_given, told_where
 from bertsmith.training.events import Observer
 
 
@@ -76,9 +76,9 @@ def pretrain(
         Stopped: if a signal asked to stop; the same call goes on.
     """
     options = {
-        "sources": _paths("sources", sources),
-        "model": _path("model", model),
-        "tokenizer": _path("tokenizer", tokenizer),
+        "sources": paths_of("sources", sources),
+        "model": path_of("model", model),
+        "tokenizer": path_of("tokenizer", tokenizer),
         "objective": objective,
         "extend_vocabulary": extend_vocabulary,
         "epochs": epochs,
@@ -91,11 +91,11 @@ def pretrain(
         "batch_tokens": batch_tokens,
         "seed": seed,
     }
-    values = _values(PRETRAINING_SETTINGS, config, options, settings, by_name=True)
+    values = given_values(PRETRAINING_SETTINGS, config, options, settings, by_name=True)
     if not values.get("sources"):
         raise InputError("pretrain needs text", "no source", "Name files, folders or a prepared corpus.")
-    parsed = PretrainConfig.parse(values, where=_where(config))
-    return pretrain_run(parsed, _out(out), restart=restart, observers=observers, notify=notify)
+    parsed = PretrainConfig.parse(values, where=told_where(config, "the arguments"))
+    return pretrain_run(parsed, folder_of(out), restart=restart, observers=observers, notify=notify)
 
 
 def finetune(
@@ -170,9 +170,9 @@ def finetune(
     """
     options = {
         "task": task,
-        "train": _path("train", train),
-        "model": _path("model", model),
-        "validation": _path("validation", validation),
+        "train": path_of("train", train),
+        "model": path_of("model", model),
+        "validation": path_of("validation", validation),
         "text": text,
         "pair": pair,
         "label": label,
@@ -190,13 +190,13 @@ def finetune(
         "seed": seed,
         "seeds": seeds,
     }
-    values = _values(FINETUNING_SETTINGS, config, options, settings)
+    values = given_values(FINETUNING_SETTINGS, config, options, settings)
     for name, what in (("task", "a task"), ("train", "a file of rows"), ("model", "the folder of an encoder")):
         if not values.get(name):
             example = 'finetune("classify", "train.csv", model="my-bert/model", out="my-classifier")'
             raise InputError(f"finetune needs {what}", f"no {name}", f"For example: {example}.")
-    parsed = FinetuneConfig.parse(values, where=_where(config))
-    return finetune_run(parsed, _out(out), restart=restart, observers=observers, notify=notify)
+    parsed = FinetuneConfig.parse(values, where=told_where(config, "the arguments"))
+    return finetune_run(parsed, folder_of(out), restart=restart, observers=observers, notify=notify)
 
 
 def compare(
@@ -234,9 +234,9 @@ def compare(
         InputError: if something given cannot be used.
         Stopped: if a signal asked to stop; the same call goes on.
     """
-    values: dict[str, Any] = {"sources": _paths("sources", sources), "model": model}
+    values: dict[str, Any] = {"sources": paths_of("sources", sources), "model": model}
     given = {
-        "task.labels": _path("labels", labels),
+        "task.labels": path_of("labels", labels),
         "task.table.text": text,
         "task.table.label": label,
         "length.epochs": epochs,
@@ -245,8 +245,8 @@ def compare(
         **copy.deepcopy(settings or {}),
     }
     put_given(values, given)
-    parsed = CompareConfig.parse(values, where=_where(None))
-    return compare_run(parsed, _out(out), restart=restart, observers=observers)
+    parsed = CompareConfig.parse(values, where=told_where(None, "the arguments"))
+    return compare_run(parsed, folder_of(out), restart=restart, observers=observers)
 
 
 def profile(
@@ -280,8 +280,8 @@ def profile(
     if job not in get_args(Job):
         raise unknown_name("A job to profile", job, get_args(Job))
     pretrains = job == "pretrain"
-    paths = _paths("source", source)
-    values: dict[str, Any] = {"sources": paths} if pretrains else {"train": _path("source", source)}
+    paths = paths_of("source", source)
+    values: dict[str, Any] = {"sources": paths} if pretrains else {"train": path_of("source", source)}
     given = {
         "model.start" if pretrains else "model": None if model is None else str(model),
         "task": task,
@@ -291,65 +291,9 @@ def profile(
     }
     put_given(values, given)
     if pretrains:
-        return profile_pretraining(PretrainConfig.parse(values, where=_where(None)), steps=steps, out=out)
-    return profile_finetuning(FinetuneConfig.parse(values, where=_where(None)), steps=steps, out=out)
-
-
-def _values(
-    places: dict[str, str],
-    config: str | Path | None,
-    options: dict[str, Any],
-    settings: dict[str, Any] | None,
-    *,
-    by_name: bool = False,
-) -> dict[str, Any]:
-    """Values for a run's config: those of a file, options over them, and settings over both."""
-    over_all = copy.deepcopy(settings or {})
-    given = {
-        places[name]: None if isinstance(value, list) and not value else value
-        for name, value in options.items()
-        if places[name] not in over_all
-    }
-    file = None if config is None else Path(str(_path("config", config)))
-    return given_settings(file, given | over_all, (), by_name=by_name)
-
-
-def _where(config: str | Path | None) -> str:
-    """Where values came from, for errors."""
-    return "the arguments" if config is None else f"{config} or the arguments"
-
-
-def _paths(name: str, given: Any) -> list[str | None]:
-    """One path or several, as they were given; none where None was."""
-    _refuse_table(name, given)
-    if given is None or isinstance(given, str | os.PathLike):
-        given = [] if given is None else [given]
-    return [_path(name, path) for path in given]
-
-
-def _path(name: str, given: Any) -> str | None:
-    """A path as it was given; None where none was.
-
-    Raises:
-        InputError: for what is no path, such as a table in memory.
-    """
-    _refuse_table(name, given)
-    if given is not None and not isinstance(given, str | os.PathLike):
-        raise InputError(f"{name} must be a path", type(given).__name__, "Write it to a file, and give its path.")
-    return None if given is None else str(given)
-
-
-def _refuse_table(name: str, given: Any) -> None:
-    if hasattr(given, "columns"):
-        raise InputError(
-            f"{name} must be the path of a file",
-            f"a {type(given).__name__}, which is a table in memory",
-            'Write it to a file: table.to_csv("train.csv", index=False).',
+        return profile_pretraining(
+            PretrainConfig.parse(values, where=told_where(None, "the arguments")), steps=steps, out=out
         )
-
-
-def _out(given: Any) -> str:
-    path = _path("out", given)
-    if path is None:
-        raise InputError("A run needs a folder of its own", "no out", 'For example out="my-run".')
-    return path
+    return profile_finetuning(
+        FinetuneConfig.parse(values, where=told_where(None, "the arguments")), steps=steps, out=out
+    )

@@ -66,10 +66,9 @@ def compare(
 
     Example: bertsmith compare news/ --out compared --minutes 20 --labels topics.csv
     """
-    from bertsmith.cli.run_configs import told_where
     from bertsmith.recipes.comparison.options import CompareConfig
     from bertsmith.recipes.comparison.run import compare_run
-    from bertsmith.recipes.settings import given_settings
+    from bertsmith.recipes.settings import given_settings, told_where
 
     options = {
         "sources": sources or None,
@@ -96,7 +95,7 @@ def compare(
     values = given_settings(config, options, assignments or [])
     if not values.get("sources"):
         raise InputError("compare needs text", "no source", "Name files, folders or a prepared corpus.")
-    parsed = CompareConfig.parse(values, where=told_where(config))
+    parsed = CompareConfig.parse(values, where=told_where(config, "the options"))
     found = compare_run(parsed, out, restart=restart, observers=[TrainingDisplay()], notify=note)
     if found.already_finished:
         note(f"{out} is finished. --restart begins anew.")

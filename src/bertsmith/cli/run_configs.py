@@ -8,7 +8,7 @@ from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.pretraining.options import PretrainConfig
 from bertsmith.recipes.run_options import FINETUNING_SETTINGS, PRETRAINING_SETTINGS
-from bertsmith.recipes.settings import given_settings
+from bertsmith.recipes.settings import given_settings, told_where
 
 _NEEDED = {"train": "a file of rows to learn from", "model": "--model, the folder of an encoder"}
 
@@ -30,7 +30,7 @@ def pretraining_config(
     values = given_settings(config, _given(PRETRAINING_SETTINGS, options), assignments or [], by_name=True)
     if not values.get("sources"):
         raise InputError(f"{command} needs text", "no source", "Name files, folders or a prepared corpus.")
-    return PretrainConfig.parse(values, where=told_where(config))
+    return PretrainConfig.parse(values, where=told_where(config, "the options"))
 
 
 def finetuning_config(
@@ -52,7 +52,7 @@ def finetuning_config(
     for key, what in _NEEDED.items():
         if not values.get(key):
             raise InputError(f"{command} needs {what}", "none", f"For example: {example}")
-    return FinetuneConfig.parse(values, where=told_where(config))
+    return FinetuneConfig.parse(values, where=told_where(config, "the options"))
 
 
 def _given(places: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +62,3 @@ def _given(places: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
         # No text at all reaches a command as an empty list.
         given[places[name]] = str(value) if isinstance(value, Path) else None if value == [] else value
     return given
-
-
-def told_where(config: Path | None) -> str:
-    """What an error of settings names, which may be the file's or an option's."""
-    return "the options" if config is None else f"{config} or the options"

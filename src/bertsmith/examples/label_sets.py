@@ -1,10 +1,11 @@
 """How a table writes any number of labels for a row: a list, text with separators, or columns of 0 and 1."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from bertsmith.examples.classification import whole_number
 from bertsmith.examples.written_lists import is_written_list, read_list
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.written_values import read_flag
@@ -97,6 +98,25 @@ def label_set(row: LabelCells, layout: LabelLayout, path: Path, *, width: int | 
         case "names":
             found = [_name(part, path, row.place, layout) for part in _listed(cell, path, row.place, layout)]
     return tuple(sorted({name for name in found if name}))
+
+
+def best_layout(
+    layouts: Sequence[LabelLayout], cells: Sequence[LabelCells], known: Collection[str], path: Path, *, width: int = 0
+) -> LabelLayout:
+    """The layout by which cells hold the fewest unknown labels and then the most known ones, the first of equal ones.
+
+    Where cells can be read by none, it is the last, so that the error is told to which it leads.
+    """
+    whole = set(map(whole_number, known))
+    found: list[tuple[int, int, int]] = []
+    for place, layout in enumerate(layouts):
+        try:
+            sets = [label_set(row, layout, path, width=width or None) for row in cells]
+        except InputError:
+            continue
+        names = [whole_number(name) in whole for of_row in sets for name in of_row]
+        found.append((names.count(False), -names.count(True), place))
+    return layouts[min(found)[2]] if found else layouts[-1]
 
 
 def flag_width(rows: Sequence[LabelCells]) -> int:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +15,16 @@ from bertsmith.examples.classification import (
     place_of,
     unknown_label,
     whole_names,
-    whole_number,
 )
-from bertsmith.examples.label_sets import SEPARATORS, LabelCells, LabelLayout, flag_width, guess_layout, label_set
+from bertsmith.examples.label_sets import (
+    SEPARATORS,
+    LabelCells,
+    LabelLayout,
+    best_layout,
+    flag_width,
+    guess_layout,
+    label_set,
+)
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import (
     LABEL_COLUMNS,
@@ -109,10 +116,10 @@ def read_multilabel_table(
     is_label = label_columns[0] in known if known else config.label is not None
     layout = guess_layout(label_columns, cells, named=is_label)
     if like is not None and layout != like.layout:
-        layout = _best_layout((like.layout, layout), cells, _known_labels(like), path, width=like.width)
+        layout = best_layout((like.layout, layout), cells, _known_labels(like), path, width=like.width)
     elif known and layout.form == "separated":
         others = [replace(layout, separator=sign) for sign in (*SEPARATORS, None)]
-        layout = _best_layout((layout, *others), cells, known, path)
+        layout = best_layout((layout, *others), cells, known, path)
     width = flag_width(cells) if layout.form == "flags" else 0
     if like is not None and layout.form == like.layout.form:
         width = like.width or width
@@ -123,25 +130,6 @@ def read_multilabel_table(
 
 def _known_labels(like: MultilabelTable) -> list[str]:
     return [*(name for row in like.rows for name in row.label), *map(str, range(like.width))]
-
-
-def _best_layout(
-    layouts: Sequence[LabelLayout], cells: Sequence[LabelCells], known: Collection[str], path: Path, *, width: int = 0
-) -> LabelLayout:
-    """The layout by which cells hold the fewest unknown labels and then the most known ones, the first of equal ones.
-
-    Where cells can be read by none, it is the last, so that the error is told to which it leads.
-    """
-    whole = set(map(whole_number, known))
-    found: list[tuple[int, int, int]] = []
-    for place, layout in enumerate(layouts):
-        try:
-            sets = [label_set(row, layout, path, width=width or None) for row in cells]
-        except InputError:
-            continue
-        names = [whole_number(name) in whole for of_row in sets for name in of_row]
-        found.append((names.count(False), -names.count(True), place))
-    return layouts[min(found)[2]] if found else layouts[-1]
 
 
 def refuse_other_labels(table: MultilabelTable, labels: Sequence[str]) -> None:

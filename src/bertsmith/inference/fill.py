@@ -7,13 +7,15 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
+from bertsmith.inference.masks import MaskRequest, shortened, window_around
 from bertsmith.inference.objects import plain_item
 from bertsmith.inference.predictor import listed
 from bertsmith.inference.running import TokenWindow
+from bertsmith.inference.targets import TargetRequest, listed_targets, target_request
 from bertsmith.objectives.softmax import softmax
 from bertsmith.tokenization.tokenizer import Tokenizer
 
@@ -50,30 +52,6 @@ class MaskPrediction:
     """The best pieces, or the targets, the best first."""
     words: tuple[Completion, ...]
     """The best pieces that are words by themselves; empty where targets were given."""
-
-
-@dataclass(frozen=True)
-class _MaskRequest:
-    """A window around one mask."""
-
-    text: str
-    mask_index: int
-    span: tuple[int, int]
-    """The mask token's place in the text."""
-    window: TokenWindow
-    position: int
-    """The mask's place in the window."""
-
-
-@dataclass(frozen=True)
-class _TargetRequest:
-    """A target in a mask's place: its pieces in a row of as many masks, each asked for with those before it known."""
-
-    target: str
-    filled: str
-    pieces: Int[np.ndarray, " pieces"]
-    steps: tuple[tuple[TokenWindow, int], ...]
-    """For each piece a window, and the place in it that is asked for."""
 
 
 class FillPredictor:
@@ -127,7 +105,7 @@ class FillPredictor:
         """
         # What is a pair elsewhere are two texts here.
         given = list(texts) if isinstance(texts, tuple) else listed(texts)
-        wanted = _targets(targets)
+        wanted = listed_targets(targets)
         if not 1 <= top_k <= self._tokenizer.vocab_size:
             raise InputError(
                 f"--top-k must lie between 1 and the size of the vocabulary, {self._tokenizer.vocab_size}",
@@ -140,7 +118,7 @@ class FillPredictor:
         rows = self._rows([(request.window, request.position) for request in requests])
         return [self.decode(request, row, top_k) for request, row in zip(requests, rows, strict=True)]
 
-    def prepare(self, text: Any, number: int = 1) -> list[_MaskRequest]:
+    def prepare(self, text: Any, number: int = 1) -> list[MaskRequest]:
         """The window around each mask of a text, which errors call by its number.
 
         Raises:
@@ -150,13 +128,13 @@ class FillPredictor:
         encoding = self._tokenizer.encode(text, mask_is_special=True)
         positions = np.flatnonzero(encoding.token_ids == self._tokenizer.mask_id)
         if not len(positions):
-            raise InputError(f"The text must hold a mask, {HUB_MASK}", f"“{_shortened(text)}”", "Put one into it.")
+            raise InputError(f"The text must hold a mask, {HUB_MASK}", f"“{shortened(text)}”", "Put one into it.")
         spans = [(start, start + len(self._mask)) for start in _occurrences(text, self._mask)]
         whole = TokenWindow(encoding.token_ids, encoding.segment_ids)
-        requests: list[_MaskRequest] = []
+        requests: list[MaskRequest] = []
         for index, position in enumerate(positions):
-            window, place = _window_around(whole, int(position), self._max_length)
-            requests.append(_MaskRequest(text, index, spans[index], window, place))
+            window, place = window_around(whole, int(position), self._max_length)
+            requests.append(MaskRequest(text, index, spans[index], window, place))
         return requests
 
     def run(
@@ -180,7 +158,7 @@ class FillPredictor:
             for scores in self.run(windows, places):
                 yield from scores
 
-    def decode(self, request: _MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:
+    def decode(self, request: MaskRequest, scores: Float[np.ndarray, " vocabulary"], top_k: int) -> MaskPrediction:
         """The best completions of a mask."""
         scores = scores[: self._tokenizer.vocab_size]
         common = self._is_common
@@ -205,7 +183,7 @@ class FillPredictor:
         return np.array([any(character.isalpha() for character in text) for text in texts])
 
     def _completions(
-        self, request: _MaskRequest, scores: np.ndarray, allowed: np.ndarray, top_k: int
+        self, request: MaskRequest, scores: np.ndarray, allowed: np.ndarray, top_k: int
     ) -> tuple[Completion, ...]:
         candidates = np.flatnonzero(allowed)
         best = candidates[np.argsort(-scores[candidates], kind="stable")[:top_k]]
@@ -220,7 +198,7 @@ class FillPredictor:
             for number in best
         )
 
-    def _filled(self, request: _MaskRequest, token_id: int) -> str:
+    def _filled(self, request: MaskRequest, token_id: int) -> str:
         start, end = request.span
         before, after = request.text[:start], request.text[end:]
         piece = self._tokenizer.decode([token_id]).strip().removeprefix("##")
@@ -228,9 +206,12 @@ class FillPredictor:
         before = before.rstrip() if self._tokenizer.continues_word[token_id] else before
         return f"{before}{piece}{after}"
 
-    def _scored(self, requests: Sequence[_MaskRequest], targets: Sequence[str]) -> list[MaskPrediction]:
+    def _scored(self, requests: Sequence[MaskRequest], targets: Sequence[str]) -> list[MaskPrediction]:
         """Targets in the place of each mask, the likeliest first."""
-        asked = [[self._of_target(request, target) for target in dict.fromkeys(targets)] for request in requests]
+        asked = [
+            [target_request(request, target, self._tokenizer, self._max_length) for target in dict.fromkeys(targets)]
+            for request in requests
+        ]
         rows = self._rows([step for one in asked for target in one for step in target.steps])
         found: list[MaskPrediction] = []
         for request, one in zip(requests, asked, strict=True):
@@ -239,7 +220,7 @@ class FillPredictor:
             found.append(MaskPrediction(request.text, request.mask_index, tuple(ranked), ()))
         return found
 
-    def _completion(self, asked: _TargetRequest, rows: Iterable[Float[np.ndarray, " vocabulary"]]) -> Completion:
+    def _completion(self, asked: TargetRequest, rows: Iterable[Float[np.ndarray, " vocabulary"]]) -> Completion:
         score, rank = 1.0, None
         for piece, row in zip(asked.pieces.tolist(), rows, strict=True):
             # As Python floats: a product of many small fp32 numbers is soon 0.
@@ -250,79 +231,12 @@ class FillPredictor:
             asked.target, int(asked.pieces[0]) if is_one else -1, score, asked.filled, rank if is_one else None
         )
 
-    def _of_target(self, request: _MaskRequest, target: str) -> _TargetRequest:
-        """A target that is to be scored whole, in a window around it."""
-        start, end = request.span
-        filled = request.text[:start] + target + request.text[end:]
-        encoding = self._tokenizer.encode(filled, mask_is_special=True)
-        places = np.flatnonzero(
-            (encoding.offsets[:, 0] < start + len(target)) & (encoding.offsets[:, 1] > start) & (encoding.word_ids >= 0)
-        )
-        # From the first to the last, so that a piece of mere space between two words counts too.
-        pieces = encoding.token_ids[places[0] : places[-1] + 1] if len(places) else places
-        if not len(pieces) or self._tokenizer.unk_id in pieces or self._mask in target:
-            raise InputError(
-                "A target must be written in the model's vocabulary",
-                f"“{target}”, which becomes {self._tokenizer.tokens(pieces) or 'nothing'}",
-                "Leave it out of --targets.",
-            )
-        first, last = int(encoding.offsets[places[0], 0]), int(encoding.offsets[places[-1], 1])
-        if filled[first:start].strip() or filled[start + len(target) : last].strip():
-            raise InputError(
-                "A target must not grow together with the letters beside the mask",
-                f"“{target}” within the piece “{filled[first:last]}”",
-                "Put a space beside the mask, or leave it out of --targets.",
-            )
-        if len(pieces) > self._max_length - 2:
-            raise InputError(
-                "A target must fit the model",
-                f"“{_shortened(target)}”, {len(pieces)} pieces and longer than {self._max_length - 2}",
-                "Leave it out of --targets.",
-            )
-        middle = len(pieces) // 2
-        whole = TokenWindow(encoding.token_ids, encoding.segment_ids)
-        window, place = _window_around(whole, int(places[0]) + middle, self._max_length)
-        first = place - middle
-        hidden = window.token_ids.copy()
-        hidden[first : first + len(pieces)] = self._tokenizer.mask_id
-        steps: list[tuple[TokenWindow, int]] = []
-        for known in range(len(pieces)):
-            token_ids = hidden.copy()
-            token_ids[first : first + known] = pieces[:known]
-            steps.append((TokenWindow(token_ids, window.segment_ids), first + known))
-        return _TargetRequest(target, filled, pieces, tuple(steps))
-
-
-def _window_around(whole: TokenWindow, position: int, max_length: int) -> tuple[TokenWindow, int]:
-    """The part of a sequence that the model takes, with a position as near to its middle as can be.
-
-    Returns:
-        the window, framed by the first and last token of the whole, and the position's place in it.
-    """
-    ids, segments = whole.token_ids, whole.segment_ids
-    if len(ids) <= max_length:
-        return whole, position
-    room = max_length - 2
-    start = int(np.clip(position - room // 2, 1, len(ids) - 1 - room))
-    keep = np.concatenate([[0], np.arange(start, start + room), [len(ids) - 1]])
-    return TokenWindow(ids[keep], segments[keep]), position - start + 1
-
 
 def _text(given: Any, number: int) -> str:
     text = plain_item("fill", given, number)
     if not isinstance(text, str):
         raise InputError("Filling masks takes texts", f"text {number}: {text!r:.60}", "Give several in a list.")
     return text
-
-
-def _targets(given: str | Iterable[str]) -> list[str]:
-    parts = [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else list(given)
-    if isinstance(given, str) and not parts:
-        raise InputError("--targets must name words", f"“{given}”", "For example --targets cat,dog; or leave it out.")
-    for part in parts:
-        if not isinstance(part, str):
-            raise InputError("Targets must be texts", repr(part)[:60], 'For example targets=["cat", "dog"].')
-    return parts
 
 
 def _occurrences(text: str, part: str) -> list[int]:
@@ -332,7 +246,3 @@ def _occurrences(text: str, part: str) -> list[int]:
         found.append(place)
         place = text.find(part, place + len(part))
     return found
-
-
-def _shortened(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"

@@ -98,6 +98,11 @@ def with_assignments(values: dict[str, Any], assignments: Sequence[str]) -> dict
     return merged
 
 
+def told_where(config: str | Path | None, beside: str) -> str:
+    """What an error of settings names: `beside`, such as the options of a command, and perhaps the file before them."""
+    return beside if config is None else f"{config} or {beside}"
+
+
 def put_given(values: dict[str, Any], options: dict[str, Any]) -> None:
     """Set the dotted keys whose value was given; None says that it was not."""
     for key, value in options.items():
