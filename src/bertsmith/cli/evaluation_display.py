@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from bertsmith.cli.prediction_display import isolated, shortened
+from bertsmith.cli.prediction_display import isolated, shortened_line
 from bertsmith.text.shown import on_one_line
 
 _MOST_ERRORS = 5
@@ -38,9 +38,9 @@ def _show_errors(errors: list[dict[str, Any]]) -> None:
     """The worst errors, a line or two each."""
     typer.echo("\nworst errors")
     for error in errors[:_MOST_ERRORS]:
-        label, predicted = (isolated(shortened(on_one_line(str(error[name])))) for name in ("label", "predicted"))
+        label, predicted = (isolated(shortened_line(on_one_line(str(error[name])))) for name in ("label", "predicted"))
         score = f" ({error['score']:.0%})" if "score" in error else ""
         typer.echo(f"  {on_one_line(error['place'])}: {label} taken for {predicted}{score}")
         for name in ("text", "pair"):
             if name in error:
-                typer.echo(f"      {isolated(shortened(error[name]))}")
+                typer.echo(f"      {isolated(shortened_line(error[name]))}")

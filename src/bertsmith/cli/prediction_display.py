@@ -7,7 +7,7 @@ from math import hypot
 from operator import mul
 from typing import Any
 
-from bertsmith.text.shown import listed_names, on_one_line
+from bertsmith.text.shown import listed_names, on_one_line, shortened
 
 _LONGEST_TEXT, _LONGEST_MARKED = 100, 2_000
 _MOST_NUMBERS = 6
@@ -39,14 +39,13 @@ def isolated(text: str) -> str:
     return text
 
 
-def shortened(text: str) -> str:
+def shortened_line(text: str) -> str:
     """A text on one line, cut where it is long."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST_TEXT else f"{flat[:_LONGEST_TEXT]}…"
+    return shortened(" ".join(text.split()), _LONGEST_TEXT)
 
 
 def _texts(values: Values) -> str:
-    return "\t".join(isolated(shortened(values[name])) for name in ("text", "pair") if name in values)
+    return "\t".join(isolated(shortened_line(values[name])) for name in ("text", "pair") if name in values)
 
 
 def _class_lines(values: Values, top_k: int) -> list[str]:
@@ -71,23 +70,23 @@ def _value_lines(values: Values, top_k: int) -> list[str]:
 
 def _choice_lines(values: Values, top_k: int) -> list[str]:
     order = sorted(range(len(values["choices"])), key=lambda number: -values["scores"][number])
-    before = isolated(shortened(" ".join(part for part in (values["text"], values.get("start", "")) if part)))
-    lines = [f"{isolated(shortened(values['choice']))}\t{values['score']:.2%}\t{before}"]
+    before = isolated(shortened_line(" ".join(part for part in (values["text"], values.get("start", "")) if part)))
+    lines = [f"{isolated(shortened_line(values['choice']))}\t{values['score']:.2%}\t{before}"]
     others = (number for number in order if number != values["index"])
     for number, _ in zip(others, range(top_k - 1), strict=False):
-        lines.append(f"  {isolated(shortened(values['choices'][number]))}\t{values['scores'][number]:.2%}")
+        lines.append(f"  {isolated(shortened_line(values['choices'][number]))}\t{values['scores'][number]:.2%}")
     return lines
 
 
 def _answer_lines(values: Values, top_k: int) -> list[str]:
-    question = isolated(shortened(values["question"]))
+    question = isolated(shortened_line(values["question"]))
     found = _span(values) if values["answer"] else f"– no answer\t{values['score']:.2%}"
     return [f"{found}\t{question}", *(f"  {_span(other)}" for other in values["alternatives"][: top_k - 1])]
 
 
 def _span(values: Values) -> str:
     place = f"[{values['start']:,}, {values['end']:,})"
-    return f"{isolated(shortened(values['answer']))}\t{values['score']:.2%}\t{place}"
+    return f"{isolated(shortened_line(values['answer']))}\t{values['score']:.2%}\t{place}"
 
 
 def _tag_lines(values: Values, top_k: int) -> list[str]:
@@ -95,12 +94,12 @@ def _tag_lines(values: Values, top_k: int) -> list[str]:
     if not entities:
         labels = {word["label"] for word in values["words"]}
         if labels <= {"O"}:
-            return [isolated(shortened(values["text"]))]
+            return [isolated(shortened_line(values["text"]))]
         return ["  ".join(isolated(f"{word['word']}/{word['label']}") for word in values["words"])]
     lines = [isolated(_marked(values["text"], entities))]
     for entity in entities:
         place = f"[{entity['start']:,}, {entity['end']:,})"
-        lines.append(f"  {entity['label']}\t{entity['score']:.2%}\t{place}\t{isolated(shortened(entity['text']))}")
+        lines.append(f"  {entity['label']}\t{entity['score']:.2%}\t{place}\t{isolated(shortened_line(entity['text']))}")
     return lines
 
 

@@ -16,13 +16,13 @@ from bertsmith.examples.item_texts import long_words_by_item
 from bertsmith.examples.table_config import OptionNames
 from bertsmith.examples.task_tables import TaskTable
 from bertsmith.foundation.errors import InputError
-from bertsmith.text.shown import counted, counted_of
+from bertsmith.text.shown import counted, counted_of, shortened
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 10
 _UNEVEN = 10
 _MOST_SHOWN = 5
-_MOST_TEXTS_SHOWN, _LONGEST_TEXT_SHOWN = 3, 60
+_MOST_TEXTS_SHOWN = 3
 _MOST_MEASURED = 20_000
 """Rows whose length is measured: of more, as many that stand evenly apart."""
 _ENCODED_AT_ONCE = 1024
@@ -115,7 +115,7 @@ def contradiction_note(rows: Sequence[KeyedRow]) -> str | None:
         places.setdefault(one.key, [one.first]).append(one.other)
     if not places:
         return None
-    shown = [f"“{_shortened(_first_text(key))}” in {first_few(of_text)}" for key, of_text in places.items()]
+    shown = [f"“{shortened(_first_text(key))}” in {first_few(of_text)}" for key, of_text in places.items()]
     differ = "different labels in different rows"
     texts = counted(len(places), f"text has {differ}", f"texts have {differ}")
     more = len(shown) - _MOST_TEXTS_SHOWN
@@ -295,10 +295,6 @@ def _first_text(key: Any) -> str:
             return key[0]
         case _:
             return key
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT_SHOWN else f"{text[:_LONGEST_TEXT_SHOWN]}…"
 
 
 def first_few(items: Sequence[str]) -> str:

@@ -11,12 +11,13 @@ from jaxtyping import Float
 
 from bertsmith.foundation.errors import InputError
 from bertsmith.inference.engine import Engine
-from bertsmith.inference.masks import MaskRequest, shortened, window_around
+from bertsmith.inference.masks import MaskRequest, window_around
 from bertsmith.inference.objects import plain_item
 from bertsmith.inference.predictor import listed
 from bertsmith.inference.running import TokenWindow
 from bertsmith.inference.targets import TargetRequest, listed_targets, target_request
 from bertsmith.objectives.softmax import softmax
+from bertsmith.text.shown import shortened
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 HUB_MASK = "[MASK]"

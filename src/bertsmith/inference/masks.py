@@ -33,8 +33,3 @@ def window_around(whole: TokenWindow, position: int, max_length: int) -> tuple[T
     start = int(np.clip(position - room // 2, 1, len(ids) - 1 - room))
     keep = np.concatenate([[0], np.arange(start, start + room), [len(ids) - 1]])
     return TokenWindow(ids[keep], segments[keep]), position - start + 1
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """The beginning of a text, for an error."""
-    return text if len(text) <= most else f"{text[:most]}…"

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Int
 
 from bertsmith.foundation.errors import InputError
-from bertsmith.inference.masks import MaskRequest, shortened, window_around
+from bertsmith.inference.masks import MaskRequest, window_around
 from bertsmith.inference.running import TokenWindow
+from bertsmith.text.shown import shortened
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 

@@ -11,6 +11,11 @@ def on_one_line(text: str) -> str:
     return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """The beginning of a text, and three dots where there is more of it."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """A number with what it counts, ``1 row has`` or ``1,009 rows have``.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bertsmith.cli.evaluation_display import show_details
-from bertsmith.cli.prediction_display import isolated, prediction_lines, shortened, similarity_lines
+from bertsmith.cli.prediction_display import isolated, prediction_lines, shortened_line, similarity_lines
 
 ARABIC = "\u0631\u064a\u0627\u0636\u0629"
 ISOLATED = f"\u2068{ARABIC}\u2069"
@@ -16,8 +16,8 @@ def test_text_that_runs_from_right_to_left_is_isolated() -> None:
 
 
 def test_texts_are_shown_on_one_line() -> None:
-    assert shortened("a\n b\t c") == "a b c"
-    assert shortened("x" * 200) == f"{'x' * 100}…"
+    assert shortened_line("a\n b\t c") == "a b c"
+    assert shortened_line("x" * 200) == f"{'x' * 100}…"
 
 
 def test_a_class_is_shown_with_its_runners_up_where_they_are_wanted() -> None:
