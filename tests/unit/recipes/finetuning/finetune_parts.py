@@ -1,13 +1,20 @@
 """An encoder, a table, and the settings of a fine-tuning of a few steps."""
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from bertsmith.folders.model_folder import read_model
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
+from bertsmith.recipes.results import Run
+from bertsmith.training.events import Event, Validated
+from bertsmith.training.log import read_log
 from made_tasks import made_encoder, made_rows, write_rows
 
 COUNTS = {"wet": 60, "dry": 40}
@@ -35,3 +42,30 @@ def assert_refused(config: FinetuneConfig, out: Path, told: str) -> None:
     with pytest.raises(InputError, match=told):
         finetune_run(config, out)
     assert not out.exists()
+
+
+def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights in a model folder, by name."""
+    return read_model(folder).model.state_dict()
+
+
+def same_weights(first: Path, second: Path) -> bool:
+    """Whether two model folders hold the same weights to the bit."""
+    one, other = weights_of(first), weights_of(second)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+class StopsAt:
+    """An observer that asks for a stop, as a signal does."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Validated) and event.step >= self._step:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def validations_of(run: Run) -> list[dict[str, float]]:
+    """What a run's log says of its validations."""
+    return [entry for entry in read_log(run.folder / "log.jsonl") if entry["kind"] == "validation"]

@@ -1,35 +1,26 @@
 """Fine-tuning from beginning to end: what it leaves, and how it goes on."""
 
 import json
-import os
 import random
-import signal
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from finetune_parts import COUNTS, QUICK, config_of, fill_work
-from safetensors.torch import load_file, save_file
+from finetune_parts import QUICK, config_of, fill_work, same_weights, weights_of
 
 import bertsmith
 from bertsmith.examples.table_config import TableConfig
 from bertsmith.folders.model_folder import read_model, write_model
-from bertsmith.foundation.errors import BertsmithError, InputError, Stopped
+from bertsmith.foundation.errors import InputError
 from bertsmith.foundation.files import new_folder
 from bertsmith.inference.classify import ClassifyPredictor
 from bertsmith.model import Dropout
 from bertsmith.model.packed import PackedTokens
-from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.finetuning.run import finetune_run
 from bertsmith.recipes.finetuning.start_model import open_source, start_model
-from bertsmith.recipes.inspect_folder import info
 from bertsmith.recipes.results import Run
-from bertsmith.recipes.run_folder import RunFolder
-from bertsmith.training import weight_average
-from bertsmith.training.events import EndedEarly, Event, Observer, Progress, Validated
+from bertsmith.training.events import Event, Progress, Validated
 from bertsmith.training.log import read_log
 from made_corpora import made_tokenizer
 from made_tasks import made_classifier, made_encoder, made_rows, write_rows
@@ -50,15 +41,6 @@ def learned(work: Path) -> tuple[Run, list[str], list[Event]]:
         config_of(work, length={"epochs": 12}), work / "learned", notify=notes.append, observers=[events.append]
     )
     return run, notes, events
-
-
-def _weights(folder: Path) -> dict[str, torch.Tensor]:
-    return read_model(folder).model.state_dict()
-
-
-def _same(first: Path, second: Path) -> bool:
-    one, other = _weights(first), _weights(second)
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_it_learns_and_leaves_a_run_folder(learned: tuple[Run, list[str], list[Event]]) -> None:
@@ -142,77 +124,9 @@ def test_a_finished_run_is_not_run_again(learned: tuple[Run, list[str], list[Eve
     assert (again.metrics, again.evaluation) == (learned[0].metrics, learned[0].evaluation)
 
 
-class _StopsAt:
-    """An observer that asks for a stop, as a signal does."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Validated) and event.step >= self._step:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-def test_a_stopped_run_goes_on_to_the_same_weights(work: Path) -> None:
-    whole = finetune_run(config_of(work), work / "whole")
-    observers: Sequence[Observer] = [_StopsAt(2)]
-    with pytest.raises(Stopped):
-        finetune_run(config_of(work), work / "parted", observers=observers)
-    assert not (work / "parted" / "model").exists()
-    parted = finetune_run(config_of(work), work / "parted")
-    assert _same(whole.model_folder, parted.model_folder)
-    assert parted.metrics == whole.metrics
-
-
-def test_a_run_whose_rows_changed_is_refused(work: Path) -> None:
-    path = write_rows(work / "changing.csv", made_rows(COUNTS))
-    config = config_of(work, train=str(path))
-    with pytest.raises(Stopped):
-        finetune_run(config, work / "changing", observers=[_StopsAt(2)])
-    write_rows(path, made_rows(COUNTS, seed=3))
-    with pytest.raises(InputError, match="train file that has changed since"):
-        finetune_run(config, work / "changing")
-    assert finetune_run(config, work / "changing", restart=True).steps == 6
-
-
-@pytest.mark.parametrize("changed", ["model", "tokenizer"])
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_a_run_whose_model_changed_is_refused(work: Path, tmp_path: Path, changed: str, seeds: int) -> None:
-    source = made_encoder(tmp_path / "encoder")
-    config = config_of(work, model=str(source), seeds=seeds)
-    with pytest.raises(Stopped):
-        finetune_run(config, tmp_path / "out", observers=[_StopsAt(2)])
-    if changed == "model":
-        tensors = load_file(source / "model.safetensors")
-        save_file({name: value + 1 for name, value in tensors.items()}, source / "model.safetensors")
-    else:
-        path = source / "tokenizer.json"
-        path.write_text(path.read_text(encoding="utf-8").replace('"river"', '"rivers"'), encoding="utf-8")
-    with pytest.raises(InputError, match=f"a {changed} that has changed since"):
-        finetune_run(config, tmp_path / "out")
-
-
-def test_a_run_that_says_nothing_of_its_model_goes_on(work: Path) -> None:
-    out = work / "without-sums"
-    with pytest.raises(Stopped):
-        finetune_run(config_of(work), out, observers=[_StopsAt(2)])
-    run = RunFolder(out, config_of(work))
-    run.write({name: value for name, value in run.record().items() if "sha256" not in name})
-    assert finetune_run(config_of(work), out).steps == 6
-
-
-def test_equal_seeds_give_equal_weights_and_others_do_not(work: Path) -> None:
-    folders: list[Path] = []
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        training = QUICK["training"] | {"seed": seed}
-        folders.append(finetune_run(config_of(work, training=training), work / f"seed-{name}").model_folder)
-    assert _same(folders[0], folders[1])
-    assert not _same(folders[0], folders[2])
-
-
 def test_a_frozen_encoder_is_that_of_the_source(work: Path) -> None:
     run = finetune_run(config_of(work, freeze="encoder"), work / "frozen")
-    before, after = _weights(work / "encoder"), _weights(run.model_folder)
+    before, after = weights_of(work / "encoder"), weights_of(run.model_folder)
     encoder = [name for name in after if name.startswith("encoder.")]
     assert all(torch.equal(before[name], after[name]) for name in encoder)
     assert len(after) > len(encoder)
@@ -236,7 +150,7 @@ def test_a_frozen_encoder_has_no_dropout_while_the_head_learns(work: Path) -> No
 
 def test_fresh_weights_are_not_those_of_the_source(work: Path) -> None:
     run = finetune_run(config_of(work, fresh_weights=True), work / "fresh")
-    before, after = _weights(work / "encoder"), _weights(run.model_folder)
+    before, after = weights_of(work / "encoder"), weights_of(run.model_folder)
     assert not torch.allclose(before["encoder.embeddings.token.weight"], after["encoder.embeddings.token.weight"])
 
 
@@ -244,7 +158,7 @@ def test_balanced_weights_change_what_is_learned(work: Path) -> None:
     runs = [
         finetune_run(config_of(work, class_weights=kind), work / f"weights-{kind}") for kind in ("none", "balanced")
     ]
-    assert not _same(runs[0].model_folder, runs[1].model_folder)
+    assert not same_weights(runs[0].model_folder, runs[1].model_folder)
 
 
 def test_pairs_and_a_validation_file_with_labels_as_numbers(work: Path) -> None:
@@ -337,88 +251,6 @@ def test_positions_that_the_source_never_learned_are_not_used(work: Path, tmp_pa
         assert settings["model_max_length"] == 20
 
 
-def _validations(run: Run) -> list[dict[str, float]]:
-    return [entry for entry in read_log(run.folder / "log.jsonl") if entry["kind"] == "validation"]
-
-
-def _spoilt(work: Path, **training: Any) -> FinetuneConfig:
-    """A run whose rate is far too high, so that its validations go up and down."""
-    values = QUICK["training"] | {"optimizer": {"learning_rate": 0.05}, "validate_every_share": 0.05} | training
-    return config_of(work, length={"steps": 40}, training=values)
-
-
-def test_the_model_of_the_best_validation_is_kept_whichever_way_is_better(work: Path) -> None:
-    for metric, best in (("accuracy", max), ("loss", min)):
-        notes: list[str] = []
-        run = finetune_run(_spoilt(work, metric=metric), work / f"best-{metric}", notify=notes.append)
-        scores = [entry[metric] for entry in _validations(run)]
-        assert run.metrics[metric] == pytest.approx(best(scores))
-        assert next(iter(run.metrics)) == metric
-        # Among equals the one with the lowest loss.
-        kept = min((entry["loss"], entry["step"]) for entry in _validations(run) if entry[metric] == best(scores))[1]
-        assert kept == run.steps or any(f"the model of step {kept} is kept" in note for note in notes)
-        found = bertsmith.load(run.folder, device="cpu", precision="fp32")
-        assert isinstance(found, ClassifyPredictor)
-    last = finetune_run(_spoilt(work, keep="last"), work / "last")
-    assert last.metrics["loss"] == _validations(last)[-1]["loss"]
-
-
-def test_the_mean_of_the_weights_is_kept_as_it_was_validated_and_a_resumed_run_has_the_same(
-    work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(weight_average, "_LONG", 1)
-    config = _spoilt(work, metric="loss", average_share=0.5)
-    run = finetune_run(config, work / "mean")
-    losses = [entry["loss"] for entry in _validations(run)]
-    assert run.metrics["loss"] == pytest.approx(min(losses))
-    with pytest.raises(Stopped):
-        finetune_run(config, work / "mean-parted", observers=[_StopsAt(7)])
-    assert _same(finetune_run(config, work / "mean-parted").model_folder, run.model_folder)
-    plain = finetune_run(_spoilt(work, metric="loss", average_share=0.0), work / "no-mean")
-    assert not _same(plain.model_folder, run.model_folder)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("keep", ["best", "last"])
-def test_a_model_that_came_apart_is_no_result(work: Path, keep: str) -> None:
-    training = {"optimizer": {"learning_rate": 1e30}, "keep": keep}
-    config, out = config_of(work, length={"steps": 3}, training=training), work / f"apart-{keep}"
-    with pytest.raises(BertsmithError, match=r"must give finite numbers.*--learning-rate"):
-        finetune_run(config, out)
-    assert not (out / "model").exists()
-    assert not (out / "evaluation.json").exists()
-
-
-def test_the_direction_can_be_turned(work: Path) -> None:
-    run = finetune_run(_spoilt(work, metric="loss", direction="higher"), work / "turned-round")
-    losses = [entry["loss"] for entry in _validations(run)]
-    assert run.metrics["loss"] == pytest.approx(max(losses))
-    assert losses[-1] < max(losses)
-
-
-def test_a_run_that_gets_no_better_ends_early_and_a_resume_of_it_too(work: Path) -> None:
-    config = _spoilt(work, metric="loss", patience=2)
-    events: list[Event] = []
-    run = finetune_run(config, work / "patient", observers=[events.append])
-    losses = [entry["loss"] for entry in _validations(run)]
-    assert run.steps < 40
-    assert losses.index(min(losses)) == len(losses) - 3
-    (ended,) = [event for event in events if isinstance(event, EndedEarly)]
-    assert (ended.step, ended.best_step) == (run.steps, _validations(run)[-3]["step"])
-    with pytest.raises(Stopped):
-        finetune_run(config, work / "patient-parted", observers=[_StopsAt(2)])
-    parted = finetune_run(config, work / "patient-parted")
-    assert parted.steps == run.steps
-    assert _same(parted.model_folder, run.model_folder)
-
-
-def test_an_unknown_metric_is_refused_before_training(work: Path) -> None:
-    training = QUICK["training"] | {"metric": "acuracy"}
-    with pytest.raises(InputError, match=r"accuracy.*macro_f1.*acuracy.*Did you mean accuracy"):
-        finetune_run(config_of(work, training=training), work / "metric")
-    assert not (work / "metric").exists()
-
-
 def test_long_texts_in_windows_are_seen_whole_in_training_and_after(work: Path) -> None:
     stream = random.Random(5)
     rows = []
@@ -437,49 +269,6 @@ def test_long_texts_in_windows_are_seen_whole_in_training_and_after(work: Path) 
     assert read_model(run.model_folder).model.config.heads.windows
     report = bertsmith.evaluate(run.folder, path, device="cpu", precision="fp32")
     assert report.metrics["accuracy"] == run.metrics["accuracy"]
-
-
-def test_several_seeds_give_mean_and_spread_and_the_best_model(work: Path) -> None:
-    config = config_of(work, seeds=3, length={"epochs": 3})
-    notes: list[str] = []
-    run = finetune_run(config, work / "seeds", notify=notes.append)
-    singles = [finetune_run(config.with_seed(seed), work / "seeds" / f"seed-{seed}") for seed in range(3)]
-    assert all(one.already_finished for one in singles)
-    assert len({one.metrics["loss"] for one in singles}) == 3
-    for name, mean in run.metrics.items():
-        values = np.array([one.metrics[name] for one in singles])
-        assert mean == pytest.approx(values.mean())
-        assert run.spread[name] == pytest.approx(values.std(ddof=1))
-    best = max(singles, key=lambda one: (one.metrics["accuracy"], -one.metrics["loss"]))
-    assert _same(run.model_folder, best.model_folder)
-    assert bertsmith.verify(run.model_folder).faults == ()
-    assert "seed 2 (3 of 3)" in notes
-    page = (run.folder / "report.html").read_text(encoding="utf-8")
-    assert "Each seed" in page
-    assert "±" in page
-    told = info(run.folder)
-    assert told["steps"] == run.steps > 0
-    assert told["last_validation"] == _validations(best)[-1]
-    assert not list(run.folder.rglob("checkpoints"))
-    assert bertsmith.verify(run.folder).faults == ()
-    again = finetune_run(config, work / "seeds")
-    assert again.already_finished
-    assert (again.metrics, again.spread) == (run.metrics, run.spread)
-
-
-def test_several_seeds_that_were_stopped_go_on(work: Path) -> None:
-    config = config_of(work, seeds=2)
-    with pytest.raises(Stopped):
-        finetune_run(config, work / "seeds-parted", observers=[_StopsAt(2)])
-    assert not (work / "seeds-parted" / "model").exists()
-    before = (work / "seeds-parted" / "run.toml").read_bytes()
-    with pytest.raises(InputError, match=r"runtime\.precision was fp32 and is now bf16"):
-        finetune_run(config_of(work, seeds=2, runtime={"precision": "bf16"}), work / "seeds-parted")
-    assert (work / "seeds-parted" / "run.toml").read_bytes() == before
-    parted = finetune_run(config, work / "seeds-parted")
-    whole = finetune_run(config, work / "seeds-whole")
-    assert (parted.metrics, parted.spread) == (whole.metrics, whole.spread)
-    assert _same(parted.model_folder, whole.model_folder)
 
 
 def test_python_predicts_as_the_command_does_unless_told_otherwise(learned: tuple[Run, list[str], list[Event]]) -> None:

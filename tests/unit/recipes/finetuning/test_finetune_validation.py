@@ -114,7 +114,7 @@ def test_a_scale_that_goes_into_the_weights_is_validated_and_thresholds_are_not(
         assert len(made) == len(_logged(run)) + more
 
 
-@pytest.mark.parametrize(("seeds", "seconds", "validation_seconds"), [(1, 6.0, 0.5), (2, 4.0, 0.05)])
+@pytest.mark.parametrize(("seeds", "seconds", "validation_seconds"), [(1, 6.0, 0.5), (2, 6.0, 0.05)])
 def test_a_run_by_the_clock_ends_in_time_however_slow_validations_are(
     work: Path, tmp_path: Path, seeds: int, seconds: float, validation_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_run_by_the_clock_ends_in_time_however_slow_validations_are(
         return whole(*given)
 
     monkeypatch.setattr(module, "batch_outputs", slow)
-    monkeypatch.setattr(step_budget, "_FINISHING_SECONDS", 0.8)
+    monkeypatch.setattr(step_budget, "_FINISHING_SECONDS", 1.2)
     started_at = time.monotonic()
     run = finetune_run(config_of(work, length={"minutes": seconds / 60}, seeds=seeds), tmp_path / "run")
     assert time.monotonic() - started_at < seconds

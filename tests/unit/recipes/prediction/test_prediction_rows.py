@@ -1,6 +1,5 @@
-"""Predicting files and streams: in order, bad rows reported, in bounded memory, the same however it is done."""
+"""Predicting files: in order, bad rows reported, in bounded memory, the same however it is done."""
 
-import io
 import json
 import threading
 from collections.abc import Sequence
@@ -8,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prediction_parts import close
 
 from bertsmith.examples.table_config import TableConfig
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.prediction import rows as rows_module
-from bertsmith.recipes.prediction.items import Given, file_input, stream_input
+from bertsmith.recipes.prediction.items import Given, file_input
 from bertsmith.recipes.prediction.rows import ItemRow, RowResult, held_together, predict_rows
 from made_corpora import made_texts, made_tokenizer
 from made_predictors import TASKS, as_rows, made_items, made_predictor
@@ -21,25 +21,6 @@ from made_tasks import write_rows
 
 def _results(path: Path, task: str = "classify", config: TableConfig = TableConfig()) -> list[RowResult]:
     return list(predict_rows(made_predictor(task), file_input(task, path, config).parts))
-
-
-def _streamed(content: bytes, task: str = "classify", given: Given = Given(), **config: str) -> list[RowResult]:
-    found = stream_input(task, io.BytesIO(content), TableConfig(**config), given=given)
-    assert not found.can_wait
-    return list(predict_rows(made_predictor(task), found.parts, ahead=False))
-
-
-def _close(found: Any, expected: Any) -> bool:
-    """Whether values are equal, numbers within 1e-5."""
-    match found, expected:
-        case dict(), dict():
-            return found.keys() == expected.keys() and all(_close(found[name], expected[name]) for name in found)
-        case list() | tuple(), list() | tuple():
-            return len(found) == len(expected) and all(map(_close, found, expected))
-        case float(), float():
-            return abs(found - expected) <= 1e-5
-        case _:
-            return found == expected
 
 
 @pytest.mark.parametrize("ahead", [True, False])
@@ -54,7 +35,7 @@ def test_rows_of_every_task_are_what_the_predictor_says_of_each(
     assert [result.number for result in found] == list(range(1, 12))
     for result, item in zip(found, items, strict=True):
         (expected,) = made_predictor(task)([item])
-        assert _close(result.values, expected.values), result.place
+        assert close(result.values, expected.values), result.place
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl"])
@@ -131,64 +112,6 @@ def test_a_row_without_what_its_task_needs_is_reported(tmp_path: Path, task: str
     assert [result.fault is None for result in _results(path, task)] == [True, False, True]
 
 
-def test_a_stream_is_read_line_by_line() -> None:
-    content = "\ufeffthe old boat\n\n\u6771\u4eac\r\nlast".encode() + b"\nbad \xff byte\n"
-    found = _streamed(content)
-    assert [result.values.get("text") for result in found] == ["the old boat", None, "\u6771\u4eac", "last", None]
-    assert [result.place for result in found] == [f"line {number}" for number in range(1, 6)]
-    assert "0xFF" in str(found[4].fault)
-
-
-def test_a_stream_in_another_encoding_is_read_where_it_is_named() -> None:
-    assert [result.values["text"] for result in _streamed(b"caf\xe9\nna\xefve\n", encoding="latin-1")] == [
-        "caf\xe9",
-        "na\xefve",
-    ]
-    with pytest.raises(InputError, match="a line ends with one byte"):
-        _streamed("caf\xe9\n".encode("utf-16"), encoding="utf-16")
-    with pytest.raises(InputError, match="Did you mean latin"):
-        _streamed(b"x\n", encoding="latin1x")
-
-
-@pytest.mark.parametrize("task", ["answer", "choose"])
-def test_lines_of_tasks_that_take_more_than_a_text_are_objects(task: str) -> None:
-    items = made_items(task, 3)
-    lines = [json.dumps(row) for row in as_rows(task, items)]
-    found = _streamed("\n".join([lines[0], "", "[1]", lines[1], "no JSON", lines[2]]).encode(), task)
-    assert [result.place for result in found] == ["line 1", "line 3", "line 4", "line 5", "line 6"]
-    assert [result.fault is None for result in found] == [True, False, True, False, True]
-    assert _close(found[-1].values, made_predictor(task)([items[2]])[0].values)
-
-
-@pytest.mark.parametrize("task", ["classify", "regress", "multilabel"])
-def test_lines_of_tasks_that_take_pairs_are_texts_or_objects(task: str) -> None:
-    one, two, three = made_items("classify", 3)
-    lines = [one, json.dumps({"text": two, "pair": three}), json.dumps({"text": three}), '{"pair": "x"}', '{"text": "x']
-    *found, without, broken = _streamed("\n".join(lines).encode(), task)
-    for result, item in zip(found, [one, (two, three), three], strict=True):
-        assert _close(result.values, made_predictor(task)(item)[0].values)
-    assert (without.place, broken.place) == ("line 4", "line 5")
-    assert "nothing under text" in str(without.fault)
-    assert "not JSON" in str(broken.fault)
-
-
-@pytest.mark.parametrize("task", ["tag", "embed"])
-def test_lines_of_other_tasks_are_texts_whatever_they_look_like(task: str) -> None:
-    (found,) = _streamed(b'{"text": "the old boat"}\n', task)
-    assert found.values["text"] == '{"text": "the old boat"}'
-
-
-def test_what_is_given_beside_the_lines_holds_for_every_one() -> None:
-    texts = made_items("classify", 3)
-    content = "\n".join(texts).encode()
-    for task, given, items in (
-        ("answer", Given(question="who walked?"), [("who walked?", text) for text in texts]),
-        ("choose", Given(choices=("rain", "snow")), [(text, ("rain", "snow")) for text in texts]),
-    ):
-        for result, expected in zip(_streamed(content, task, given), made_predictor(task)(items), strict=True):
-            assert _close(result.values, expected.values)
-
-
 def test_one_question_is_asked_of_every_context_of_a_file(tmp_path: Path) -> None:
     texts = made_items("classify", 2)
     given = Given(question="who walked?")
@@ -196,34 +119,6 @@ def test_one_question_is_asked_of_every_context_of_a_file(tmp_path: Path) -> Non
         path = write_rows(tmp_path / "a.jsonl", rows)
         results = predict_rows(made_predictor("answer"), file_input("answer", path, given=given).parts)
         assert [result.values["question"] for result in results] == ["who walked?"] * 2
-
-
-class _Endless:
-    """A stream that gives a line whenever it is asked."""
-
-    def __init__(self) -> None:
-        self.num_read = 0
-
-    def read1(self, size: int, /) -> bytes:
-        """The next line."""
-        self.num_read += 1
-        return b"the old boat\n"
-
-
-def test_a_stream_is_answered_as_soon_as_a_line_has_come() -> None:
-    stream = _Endless()
-    results = predict_rows(made_predictor("classify"), stream_input("classify", stream).parts, ahead=False)
-    for number in (1, 2, 3):
-        assert next(results).number == number
-        assert stream.num_read == number
-
-
-def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bertsmith.text import streams
-
-    monkeypatch.setattr(streams, "MAX_RECORD_CHARACTERS", 1000)
-    with pytest.raises(InputError, match="at most 1,000 characters"):
-        _streamed(b"x" * 10_000)
 
 
 def test_rows_are_held_by_their_number_and_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,15 +163,6 @@ def test_a_fault_in_a_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threading.active_count() == before
 
 
-def test_rows_of_which_none_can_be_used_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("\n \n")
-    with pytest.raises(InputError, match="2 rows, and none can"):
-        _results(path)
-    with pytest.raises(InputError, match="0 rows, and none can"):
-        _streamed(b"")
-
-
 @pytest.mark.parametrize(
     ("task", "num_words"),
     [
@@ -316,7 +202,7 @@ def test_a_single_item_counts_as_a_list_of_one(task: str) -> None:
     (expected,) = predictor([item])
     for given in (item, iter([item])):
         (found,) = predictor(given)
-        assert _close(found.values, expected.values)
+        assert close(found.values, expected.values)
     assert len(predictor([item, other])) == 2
 
 
@@ -358,16 +244,8 @@ def test_words_that_became_unknown_for_their_length_are_counted(tmp_path: Path, 
     assert [result.num_long_words for result in found] == [0, 1]
 
 
-@pytest.mark.parametrize("task", ["classify", "answer", "choose"])
-def test_objects_of_a_stream_may_have_names_of_their_own(task: str) -> None:
-    first = "question" if task == "answer" else "text"
-    items = made_items(task, 2)
-    rows = [{("mine" if name == first else name): value for name, value in row.items()} for row in as_rows(task, items)]
-    found = _streamed("\n".join(map(json.dumps, rows)).encode(), task, text="mine")
-    for result, expected in zip(found, made_predictor(task)(items), strict=True):
-        assert _close(result.values, expected.values)
-
-
-def test_names_are_refused_where_lines_are_texts() -> None:
-    with pytest.raises(InputError, match="the column review, and for embed lines are texts"):
-        _streamed(b"the old boat\n", "embed", text="review")
+def test_rows_of_which_none_can_be_used_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\n \n")
+    with pytest.raises(InputError, match="2 rows, and none can"):
+        _results(path)
