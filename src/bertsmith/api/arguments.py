@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bertsmith.foundation.errors import InputError
+from bertsmith.recipes.run_options import by_setting
 from bertsmith.recipes.settings import given_settings
 
 
@@ -19,11 +20,7 @@ def given_values(
 ) -> dict[str, Any]:
     """Values for a run's config: those of a file, options over them, and settings over both."""
     over_all = copy.deepcopy(settings or {})
-    given = {
-        places[name]: None if isinstance(value, list) and not value else value
-        for name, value in options.items()
-        if places[name] not in over_all
-    }
+    given = {key: value for key, value in by_setting(places, options).items() if key not in over_all}
     file = None if config is None else Path(str(path_of("config", config)))
     return given_settings(file, given | over_all, (), by_name=by_name)
 

@@ -245,7 +245,7 @@ def compare(
         **copy.deepcopy(settings or {}),
     }
     put_given(values, given)
-    parsed = CompareConfig.parse(values, where=told_where(None, "the arguments"))
+    parsed = CompareConfig.parse(values, where="the arguments")
     return compare_run(parsed, folder_of(out), restart=restart, observers=observers)
 
 
@@ -291,9 +291,5 @@ def profile(
     }
     put_given(values, given)
     if pretrains:
-        return profile_pretraining(
-            PretrainConfig.parse(values, where=told_where(None, "the arguments")), steps=steps, out=out
-        )
-    return profile_finetuning(
-        FinetuneConfig.parse(values, where=told_where(None, "the arguments")), steps=steps, out=out
-    )
+        return profile_pretraining(PretrainConfig.parse(values, where="the arguments"), steps=steps, out=out)
+    return profile_finetuning(FinetuneConfig.parse(values, where="the arguments"), steps=steps, out=out)

@@ -7,7 +7,7 @@ from typing import Any
 from bertsmith.foundation.errors import InputError
 from bertsmith.recipes.finetuning.options import FinetuneConfig
 from bertsmith.recipes.pretraining.options import PretrainConfig
-from bertsmith.recipes.run_options import FINETUNING_SETTINGS, PRETRAINING_SETTINGS
+from bertsmith.recipes.run_options import FINETUNING_SETTINGS, PRETRAINING_SETTINGS, by_setting
 from bertsmith.recipes.settings import given_settings, told_where
 
 _NEEDED = {"train": "a file of rows to learn from", "model": "--model, the folder of an encoder"}
@@ -27,7 +27,7 @@ def pretraining_config(
     Raises:
         InputError: if they are no settings of a pre-training, or name no text.
     """
-    values = given_settings(config, _given(PRETRAINING_SETTINGS, options), assignments or [], by_name=True)
+    values = given_settings(config, by_setting(PRETRAINING_SETTINGS, options), assignments or [], by_name=True)
     if not values.get("sources"):
         raise InputError(f"{command} needs text", "no source", "Name files, folders or a prepared corpus.")
     return PretrainConfig.parse(values, where=told_where(config, "the options"))
@@ -48,17 +48,8 @@ def finetuning_config(
     Raises:
         InputError: if they are no settings of a fine-tuning, or name no rows or no model.
     """
-    values = given_settings(config, _given(FINETUNING_SETTINGS, options), assignments or [])
+    values = given_settings(config, by_setting(FINETUNING_SETTINGS, options), assignments or [])
     for key, what in _NEEDED.items():
         if not values.get(key):
             raise InputError(f"{command} needs {what}", "none", f"For example: {example}")
     return FinetuneConfig.parse(values, where=told_where(config, "the options"))
-
-
-def _given(places: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
-    """Values by setting; a path is written as it was typed."""
-    given: dict[str, Any] = {}
-    for name, value in options.items():
-        # No text at all reaches a command as an empty list.
-        given[places[name]] = str(value) if isinstance(value, Path) else None if value == [] else value
-    return given

@@ -183,7 +183,7 @@ def choice_row(path: Path, row: TableRow, columns: ChoiceColumns, *, options: Op
         refuse_half_pair(path, row.place, label)
     choices, names = _choices(path, row, columns)
     if names and label is not None:
-        label = _named_choice(path, row, columns, names)
+        label = _named_choice(label, names, f"{path}, {row.place}: {columns.label}")
     return ChoiceRow(ChoiceItem(text, choices, start), label, row.place)
 
 
@@ -286,13 +286,12 @@ def _listed(cell: Any, where: str, column: str) -> tuple[list[Any], tuple[str, .
     return found
 
 
-def _named_choice(path: Path, row: TableRow, columns: ChoiceColumns, names: Sequence[str]) -> int:
+def _named_choice(label: Any, names: Sequence[str], where: str) -> int:
     """The place of the choice that a row's label names."""
-    label = row.values.get(str(columns.label))
     if (name := str(label).strip()) not in names:
         raise InputError(
             f"A label must name one of the row's choices: {listed_names(names)}",
-            f"{path}, {row.place}: {columns.label}={label!r:.60}",
+            f"{where}={label!r:.60}",
             "Mend the row, or name another column with --label.",
         )
     return names.index(name)

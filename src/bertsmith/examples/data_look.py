@@ -2,27 +2,21 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
 from bertsmith.examples.choice_tables import ChoiceItem
-from bertsmith.examples.classification import whole_number
 from bertsmith.examples.item_texts import long_words_by_item
-from bertsmith.examples.table_config import OptionNames
+from bertsmith.examples.repeated_rows import KeyedRow, repeats
 from bertsmith.examples.task_tables import TaskTable
-from bertsmith.foundation.errors import InputError
-from bertsmith.text.shown import counted, counted_of, shortened
+from bertsmith.text.shown import counted, counted_of, first_few
 from bertsmith.tokenization.tokenizer import Tokenizer
 
 _FEW_ROWS = 10
 _UNEVEN = 10
-_MOST_SHOWN = 5
-_MOST_TEXTS_SHOWN = 3
 _MOST_MEASURED = 20_000
 """Rows whose length is measured: of more, as many that stand evenly apart."""
 _ENCODED_AT_ONCE = 1024
@@ -34,48 +28,10 @@ _UNLIKE: dict[str, Callable[[str], str]] = {
 """What names differ by that look alike, and what is equal in them then; each takes away what the ones before it do."""
 
 
-@runtime_checkable
-class KeyedRow(Protocol):
-    """A row of any task."""
-
-    @property
-    def key(self) -> Hashable:
-        """Its text or texts: rows with the same key show a model the same."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """Where it stands in its file."""
-        ...
-
-
-@runtime_checkable
-class JudgedRow(KeyedRow, Protocol):
-    """A row of a task in which the same texts have one right answer."""
-
-    @property
-    def target(self) -> Any:
-        """What must be found, as it was written."""
-        ...
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Two rows with the same texts and different answers."""
-
-    first: str
-    """Place of the first row with these texts."""
-    other: str
-    key: Hashable
-
-    def __str__(self) -> str:
-        return f"{self.first} and {self.other}"
-
-
 def table_notes(table: TaskTable) -> list[str]:
     """What stands out in the rows of a file by themselves, one line each; empty where nothing does."""
     notes = skipped_notes(table.skipped)
-    if doubles := sum(count - 1 for count in Counter(row.texts for row in table.rows).values()):
+    if doubles := len(repeats(table.rows)):
         repeat = ("repeats the text of another", "repeat the text of another")
         notes.append(counted_of(doubles, len(table.rows), "row", *repeat))
     return notes
@@ -84,100 +40,6 @@ def table_notes(table: TaskTable) -> list[str]:
 def skipped_notes(places: Sequence[str]) -> list[str]:
     """A line about rows that were left out because something in them is blank; none without any."""
     return [f"{counted(len(places), 'row')} left out, blank: {first_few(places)}"] if places else []
-
-
-def contradictions(rows: Sequence[KeyedRow]) -> list[Contradiction]:
-    """Rows whose texts stood before with another answer, each with the first row that has these texts.
-
-    In tasks where several answers may be right there are none.
-    """
-    seen: dict[Hashable, tuple[str, str]] = {}
-    found: list[Contradiction] = []
-    for row in rows:
-        if not isinstance(row, JudgedRow):
-            return []
-        target = _label_name(row.target)
-        first, expected = seen.setdefault(row.key, (row.place, target))
-        if target != expected:
-            found.append(Contradiction(first, row.place, row.key))
-    return found
-
-
-def _label_name(target: Any) -> str:
-    """A label's name, by which it is learned: JSON's true is the same as the text."""
-    return str(target).lower() if isinstance(target, bool) else whole_number(str(target).strip())
-
-
-def contradiction_note(rows: Sequence[KeyedRow]) -> str | None:
-    """A line about rows that contradict each other; None without any."""
-    places: dict[Hashable, list[str]] = {}
-    for one in contradictions(rows):
-        places.setdefault(one.key, [one.first]).append(one.other)
-    if not places:
-        return None
-    shown = [f"“{shortened(_first_text(key))}” in {first_few(of_text)}" for key, of_text in places.items()]
-    differ = "different labels in different rows"
-    texts = counted(len(places), f"text has {differ}", f"texts have {differ}")
-    more = len(shown) - _MOST_TEXTS_SHOWN
-    return f"{texts}: {'; '.join(shown[:_MOST_TEXTS_SHOWN])}" + (
-        f"; and {counted(more, 'more text')}" if more > 0 else ""
-    )
-
-
-def overlap(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> list[str]:
-    """Places of validation rows whose texts stand in training rows too."""
-    known = {row.key for row in train}
-    return [row.place for row in validation if row.key in known]
-
-
-def overlap_note(train: Sequence[KeyedRow], validation: Sequence[KeyedRow]) -> str | None:
-    """A line about rows that stand in both, which make scores look better than they are; None without any."""
-    shared = len(overlap(train, validation))
-    if not shared:
-        return None
-    stand = ("stands in the training rows too", "stand in the training rows too")
-    return counted_of(shared, len(validation), "validation text", *stand)
-
-
-def refuse_contradictions(path: Path, rows: Sequence[KeyedRow], options: OptionNames = OptionNames()) -> None:
-    """Raise an `InputError` that lists the rows of a file that contradict each other, if any do."""
-    if found := contradictions(rows):
-        raise InputError(
-            f"Under {options.strict} rows with the same texts must have the same label",
-            f"{len(found):,} in {path} that differ from an earlier one: {first_few(list(map(str, found)))}",
-            f"Mend or remove these rows, or leave {options.strict} out.",
-        )
-
-
-def refuse_overlap(
-    path: Path, train: Sequence[KeyedRow], validation: Sequence[KeyedRow], options: OptionNames = OptionNames()
-) -> None:
-    """Raise an `InputError` that lists the validation rows, of a file, that stand in training too, if any do."""
-    if shared := overlap(train, validation):
-        raise InputError(
-            f"Under {options.strict} no validation row may have the texts of a training row",
-            f"{len(shared):,} of {len(validation):,}, in {path}: {first_few(shared)}",
-            f"Remove these rows from one of the two, or leave {options.strict} out.",
-        )
-
-
-def refuse_repeats(path: Path, rows: Sequence[KeyedRow], options: OptionNames = OptionNames()) -> None:
-    """Raise an `InputError` that lists the rows of a file with the texts of an earlier one, if any have them.
-
-    It is for files of which a share is held out: whichever rows that are, none then stands in training too.
-    """
-    known: set[Any] = set()
-    repeats: list[str] = []
-    for row in rows:
-        if row.key in known:
-            repeats.append(row.place)
-        known.add(row.key)
-    if repeats:
-        raise InputError(
-            f"Under {options.strict} no text may be repeated where a share of the rows is held out",
-            f"{len(repeats):,} of {len(rows):,} rows of {path}: {first_few(repeats)}",
-            f"Remove the repeats, give rows to validate on with --validation, or leave {options.strict} out.",
-        )
 
 
 def counts_note(part: str, num_rows: int, counts: Mapping[str, int]) -> str:
@@ -285,19 +147,3 @@ def _sequences(key: Any, *, apart: bool) -> Sequence[str | tuple[str, str]]:
             return key
         case _:
             return [key]
-
-
-def _first_text(key: Any) -> str:
-    match key:
-        case ChoiceItem():
-            return key.text
-        case tuple():
-            return key[0]
-        case _:
-            return key
-
-
-def first_few(items: Sequence[str]) -> str:
-    """The first of some names or places, and how many more there are."""
-    more = len(items) - _MOST_SHOWN
-    return ", ".join(items[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

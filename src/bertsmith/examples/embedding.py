@@ -1,6 +1,5 @@
 """Rows for embeddings as groups of token sequences, and what stands out in the rows."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from jaxtyping import Int
 
 from bertsmith.examples.data_look import skipped_notes
 from bertsmith.examples.embedding_tables import EmbedKind, EmbedRow, EmbedTable
+from bertsmith.examples.repeated_rows import repeats
 from bertsmith.examples.task_examples import LongTexts, TaskExamples, kept_windows, refuse_long_texts
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.shown import counted_of
@@ -84,7 +84,7 @@ def embed_notes(table: EmbedTable) -> list[str]:
     """What stands out in the rows, one line each; empty where nothing does."""
     rows = table.rows
     notes = skipped_notes(table.skipped)
-    if doubles := sum(count - 1 for count in Counter(row.texts for row in rows).values()):
+    if doubles := len(repeats(rows)):
         repeat = ("repeats the texts of another", "repeat the texts of another")
         notes.append(counted_of(doubles, len(rows), "row", *repeat))
     if table.columns.kind == "pairs" and (same := sum(row.texts[0] == row.texts[1] for row in rows)):

@@ -1,13 +1,13 @@
 """Files of questions for a task: which column holds what, and answers brought to where they stand in their text."""
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bertsmith.examples.data_look import first_few, skipped_notes
+from bertsmith.examples.data_look import skipped_notes
+from bertsmith.examples.repeated_rows import repeats
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import (
     SAMPLE_ROWS,
@@ -20,7 +20,7 @@ from bertsmith.examples.task_columns import (
 from bertsmith.examples.task_tables import cell_text, is_blank, refuse_other_files, whole_rows
 from bertsmith.foundation.errors import InputError
 from bertsmith.text.questions import ID, IMPOSSIBLE, Question, gold_answers, is_question_file, question_rows
-from bertsmith.text.shown import counted, counted_of
+from bertsmith.text.shown import counted, counted_of, first_few
 from bertsmith.text.tables import TableRow, bad_row
 from bertsmith.text.written_values import read_flag
 
@@ -234,7 +234,7 @@ def _refuse(path: Path, faults: Sequence[_Told], options: OptionNames) -> None:
 
 def _notes(questions: Sequence[Question], told: Sequence[_Told]) -> list[str]:
     notes = [f"{one}: {_places(one.places)}" for one in told if one.places]
-    if doubles := sum(count - 1 for count in Counter(question.key for question in questions).values()):
+    if doubles := len(repeats(questions)):
         repeat = ("repeats another about the same text", "repeat another about the same text")
         notes.append(counted_of(doubles, len(questions), "question", *repeat))
     return notes

@@ -12,15 +12,8 @@ def is_written_list(value: Any) -> bool:
 
 def read_list(value: Any) -> list[Any] | None:
     """The list that a cell holds, written out or not; None where it holds something else."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if not is_written_list(value):
-        return None
-    try:
-        found = read_written(value)
-    except ValueError:
-        return None
-    return found if isinstance(found, list) else None
+    found = _read(value) if is_written_list(value) else value
+    return list(found) if isinstance(found, list | tuple) else None
 
 
 def read_offered(value: Any) -> tuple[list[Any], tuple[str, ...]] | None:
@@ -32,11 +25,7 @@ def read_offered(value: Any) -> tuple[list[Any], tuple[str, ...]] | None:
     Returns:
         the texts, whatever they are, and a name for each or none at all; None where a cell holds something else.
     """
-    if isinstance(value, str):
-        try:
-            value = read_written(value)
-        except ValueError:
-            return None
+    value = _read(value) if isinstance(value, str) else value
     match value:
         case {"text": list(texts), "label": list(names)} if len(texts) == len(names):
             pass
@@ -45,8 +34,16 @@ def read_offered(value: Any) -> tuple[list[Any], tuple[str, ...]] | None:
         ):
             texts, names = [one["text"] for one in value], [one["label"] for one in value]
         case list() | tuple():
-            texts, names = list(value), []
+            texts, names = value, []
         case _:
             return None
     called = tuple(str(name).strip() for name in names)
-    return (texts, called) if len(set(called)) == len(called) else None
+    return (list(texts), called) if len(set(called)) == len(called) else None
+
+
+def _read(text: str) -> Any:
+    """What a text stands for; None where it stands for nothing."""
+    try:
+        return read_written(text)
+    except ValueError:
+        return None

@@ -1,6 +1,9 @@
 """Options of the commands and functions that train, by their names: each one's setting in a run's config stands here
 once."""
 
+from pathlib import Path
+from typing import Any
+
 _SHARED = {
     "max_length": "max_length",
     "epochs": "length.epochs",
@@ -33,3 +36,17 @@ FINETUNING_SETTINGS = _SHARED | {
     "learning_rate": "training.optimizer.learning_rate",
     "seeds": "seeds",
 }
+
+
+def by_setting(places: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
+    """Values of options by setting, a path as it was typed; None, or an empty list, says that one was not given.
+
+    Args:
+        places: the setting of each option.
+        options: values by the names of their options.
+    """
+    given: dict[str, Any] = {}
+    for name, value in options.items():
+        is_empty = isinstance(value, list) and not value
+        given[places[name]] = str(value) if isinstance(value, Path) else None if is_empty else value
+    return given

@@ -1,8 +1,9 @@
 """Text, counts and names as they can stand in a line of a message."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+_MOST_SHOWN = 5
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -43,3 +44,9 @@ def counted_of(number: int, total: int, what: str, one: str, several: str) -> st
 def listed_names(names: Iterable[str]) -> str:
     """Names with commas between them; one that has a comma itself stands in quotes, as CSV writes it."""
     return ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}"' if "," in name else name for name in names)
+
+
+def first_few(items: Sequence[str]) -> str:
+    """The first of some names or places, and how many more there are."""
+    more = len(items) - _MOST_SHOWN
+    return ", ".join(items[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

@@ -17,6 +17,7 @@ from bertsmith.examples.choice_tables import (
 )
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.foundation.errors import InputError
+from bertsmith.text.tables import TableRow
 from made_tasks import write_rows
 
 SWAG = {
@@ -107,6 +108,14 @@ def test_names_count_and_not_places_where_choices_have_names(tmp_path: Path) -> 
     ]
     table = _json(tmp_path, *rows)
     assert right_choices(table).tolist() == [0, 1]
+
+
+def test_a_row_stays_as_it_was_where_blank_choices_are_left_out() -> None:
+    values = {"question": "a", "choices": {"text": ["x", "y", ""], "label": ["A", "B", "C"]}, "answerKey": "B"}
+    columns = ChoiceColumns("question", None, ("choices",), "answerKey")
+    row = choice_row(Path("a.jsonl"), TableRow(1, "line 1", values), columns)
+    assert (row.item.choices, row.label) == (("x", "y"), 1)
+    assert values["choices"]["text"] == ["x", "y", ""]
 
 
 def test_a_label_that_names_no_choice_is_refused_with_its_row(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_choices_of_an_object_may_have_names() -> None:
     choices = {"text": ["ran", "sat"], "label": ["A", "B"]}
     (found,) = made_predictor("choose")({"text": "Rain.", "choices": choices})
     assert found.choices == ("ran", "sat")
+    assert choices == {"text": ["ran", "sat"], "label": ["A", "B"]}
 
 
 @pytest.mark.parametrize(

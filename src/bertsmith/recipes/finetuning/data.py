@@ -8,17 +8,19 @@ from typing import Any
 from bertsmith.batches.task_loader import TaskLoader
 from bertsmith.examples.classification import grouped_split, stratified_split
 from bertsmith.examples.data_look import (
-    contradiction_note,
     counts_note,
     cut_note,
     length_note,
     long_word_note,
+    row_lengths,
+    validation_label_notes,
+)
+from bertsmith.examples.repeated_rows import (
+    contradiction_note,
     overlap_note,
     refuse_contradictions,
     refuse_overlap,
     refuse_repeats,
-    row_lengths,
-    validation_label_notes,
 )
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.task_columns import MissingColumn, named_columns

@@ -11,7 +11,7 @@ import pytest
 from finetune_parts import config_of
 
 from bertsmith.engine.device import Device
-from bertsmith.examples.data_look import KeyedRow
+from bertsmith.examples.repeated_rows import KeyedRow
 from bertsmith.examples.table_config import OptionNames, TableConfig
 from bertsmith.examples.tagging import TaggedExamples
 from bertsmith.folders.model_folder import read_model
